@@ -340,6 +340,8 @@ func arrow(from, to string) string {
 		return "nothing imports e2e"
 	case to == "configs/section" && (from == "configs" || from == "core/channel" || isAdapter(from)):
 		return "" // a channel owns its part of the configuration
+	case from == "configs" && to == "core/llm/catalog":
+		return "" // defaults depend on what is known of a model
 	case isStore(from) && (to == "core/store/sqlstore" || to == "migrations"):
 		return ""
 	case strings.HasPrefix(from, "core/llm/") && to == "core/llm":

@@ -75,13 +75,16 @@ type Access struct {
 
 // LLM is a chat model. Provider is openai, anthropic or demo.
 type LLM struct {
-	Provider        string        `yaml:"provider" default:"demo"`
-	BaseURL         string        `yaml:"base_url"`
-	APIKey          Secret        `yaml:"api_key"`
-	Model           string        `yaml:"model"`
-	ContextWindow   int           `yaml:"context_window" default:"128_000"`
-	Vision          bool          `yaml:"vision"`
-	MaxOutputTokens int           `yaml:"max_output_tokens" default:"1024" range:"16.."`
+	Provider      string `yaml:"provider" default:"demo"`
+	BaseURL       string `yaml:"base_url"`
+	APIKey        Secret `yaml:"api_key"`
+	Model         string `yaml:"model"`
+	ContextWindow int    `yaml:"context_window" default:"128_000"`
+	// Vision says whether the model sees pictures: auto (as known of it; so is an empty one), true or false.
+	Vision string `yaml:"vision" default:"auto"`
+	// ReasoningEffort says how much a model thinks, in its provider's words; empty: it decides.
+	ReasoningEffort string        `yaml:"reasoning_effort"`
+	MaxOutputTokens int           `yaml:"max_output_tokens" range:"0.."` // 0: no limit
 	Timeout         time.Duration `yaml:"timeout" default:"2m" range:"1s.."`
 	Fallbacks       []LLM         `yaml:"fallbacks"`
 	Prices          Prices        `yaml:"prices"`

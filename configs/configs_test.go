@@ -110,9 +110,9 @@ func TestEnvironmentWinsOverFileOverDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Default(channels()...)
-	want.LLM.Provider, want.LLM.Model, want.LLM.Timeout, want.LLM.Vision = "openai", "from-env", 5*time.Second, true
+	want.LLM.Provider, want.LLM.Model, want.LLM.Timeout, want.LLM.Vision = "openai", "from-env", 5*time.Second, "true"
 	want.LLM.Fallbacks = []LLM{{Provider: "anthropic", Model: "m", APIKey: "k", ContextWindow: 128_000,
-		MaxOutputTokens: 1024, Timeout: 5 * time.Second}}
+		Timeout: 5 * time.Second}}
 	want.Media.MaxBytes, want.Turn.Debounce = 3<<20, 0
 	want.HTTP.TrustedProxies = []string{"10.0.0.1", "10.1.0.0/16"}
 	telegramOf(want).Token, telegramOf(want).RatePerChat = "from-a-file", 0.5
@@ -155,8 +155,8 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 			"there is no key llm.fallbacks[0].provder; did you mean llm.fallbacks[0].provider?"},
 		{"an unknown variable", "", []string{"EVERTHREAD_LLM_APIKEY=x"},
 			"EVERTHREAD_LLM_APIKEY means nothing; did you mean EVERTHREAD_LLM_API_KEY?"},
-		{"a wrong value in a variable", "", []string{"EVERTHREAD_LLM_VISION=perhaps"},
-			`EVERTHREAD_LLM_VISION: "perhaps" is neither true nor false`},
+		{"a wrong value in a variable", "", []string{"EVERTHREAD_ALLOW_PRIVATE_URLS=perhaps"},
+			`EVERTHREAD_ALLOW_PRIVATE_URLS: "perhaps" is neither true nor false`},
 		{"a variable and its file", "", []string{"EVERTHREAD_SECRET_KEY=x", "EVERTHREAD_SECRET_KEY_FILE=y"},
 			"both EVERTHREAD_SECRET_KEY and EVERTHREAD_SECRET_KEY_FILE are set; keep one"},
 		{"a secret file that is not there", "", []string{"EVERTHREAD_SECRET_KEY_FILE=nowhere"},

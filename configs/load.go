@@ -9,12 +9,14 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/everthread/everthread/configs/section"
+	"github.com/everthread/everthread/core/llm/catalog"
 )
 
 // File is the file that Load reads without a path, if it exists.
@@ -24,18 +26,25 @@ const File = "everthread.yaml"
 // environ is like os.Environ, sections are as for Default. A path must exist. Load does not check what values mean; see
 // Validate. Errors repeat nothing that looks like a key.
 func Load(path string, environ []string, sections ...section.Section) (Config, error) {
-	c := Default(sections...)
+	c := unread(sections)
 	text, name, err := read(path)
 	if err == nil {
 		err = c.load(text, name, environ)
 	}
 	if window := c.LLM.Smallest(); err == nil && window < Default().LLM.ContextWindow {
 		given := c
-		c = Default(sections...)
+		c = unread(sections)
 		c.suit(window, given)
 		err = c.load(text, name, environ)
 	}
 	return c, redact(err)
+}
+
+// unread returns the defaults, without a window: what is known of the model comes before the default.
+func unread(sections []section.Section) Config {
+	c := Default(sections...)
+	c.LLM.ContextWindow = 0
+	return c
 }
 
 // load overrides values with those of a file's text and of the environment.
@@ -69,6 +78,7 @@ func (c *Config) complete() {
 	if d := Default().HTTP; c.HTTP.PublicURL == d.PublicURL && c.HTTP.Listen != d.Listen {
 		c.HTTP.PublicURL = c.HTTP.At(c.HTTP.Listen)
 	}
+	c.LLM.ContextWindow = cmp.Or(c.LLM.ContextWindow, c.LLM.window(), Default().LLM.ContextWindow)
 	for i := range c.LLM.Fallbacks {
 		c.LLM.Fallbacks[i].inherit(c.LLM)
 	}
@@ -81,9 +91,35 @@ func (c *Config) complete() {
 }
 
 func (l *LLM) inherit(from LLM) {
-	l.ContextWindow = cmp.Or(l.ContextWindow, from.ContextWindow)
+	l.ContextWindow = cmp.Or(l.ContextWindow, l.window(), from.ContextWindow)
 	l.MaxOutputTokens = cmp.Or(l.MaxOutputTokens, from.MaxOutputTokens)
 	l.Timeout = cmp.Or(l.Timeout, from.Timeout)
+}
+
+// window returns the window that is known of a model; 0: none. A server of one's own often gives a model less than it
+// could read, so there it is at most the default.
+func (l LLM) window() int {
+	e, _ := catalog.Lookup(l.Model)
+	u, err := url.Parse(l.BaseURL)
+	if err != nil || l.BaseURL == "" {
+		return e.Window
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	if err == nil && !ip.IsLoopback() && !ip.IsPrivate() || err != nil && strings.Contains(u.Hostname(), ".") {
+		return e.Window
+	}
+	return min(e.Window, Default().LLM.ContextWindow)
+}
+
+// Sees reports whether a model, or one of its fallbacks, is sent pictures.
+func (l LLM) Sees() bool {
+	return l.SeesItself() || slices.ContainsFunc(l.Fallbacks, LLM.SeesItself)
+}
+
+// SeesItself reports whether a model is sent pictures, without its fallbacks.
+func (l LLM) SeesItself() bool {
+	e, _ := catalog.Lookup(l.Model)
+	return l.Vision == "true" || l.Vision != "false" && e.Vision
 }
 
 // foreign reports whether a variable with our prefix names no key: it belongs to tests, scripts or the command line.
@@ -197,6 +233,7 @@ const (
 	mostSchemas   = 3000
 	resultsShare  = 6
 	outputShare   = 8
+	usualOutput   = 1024
 	previewsShare = 12
 )
 
@@ -217,10 +254,15 @@ func (l LLM) Smallest() int {
 // Usable returns how much of the window a request may use, with its answer.
 func (l LLM) Usable() int { return l.Smallest() - l.Smallest()/windowMargin }
 
+// Output returns the tokens that are kept free for an answer: its limit, or without one what answers usually need.
+func (l LLM) Output() int {
+	return cmp.Or(l.MaxOutputTokens, min(usualOutput, l.Smallest()/outputShare))
+}
+
 // Room shares out the window of the models that answer.
 func (c Config) Room() Room {
 	w := c.LLM.Smallest()
-	r := Room{Window: w, Output: c.LLM.MaxOutputTokens, Schemas: min(w/schemasShare, mostSchemas),
+	r := Room{Window: w, Output: c.LLM.Output(), Schemas: min(w/schemasShare, mostSchemas),
 		Results: min(c.Agent.ToolTokens, w/resultsShare)}
 	r.Prompt = c.LLM.Usable() - r.Output - r.Schemas - r.Results
 	return r
@@ -245,11 +287,7 @@ func (r Room) Tight() bool { return r.Schemas < mostSchemas }
 // do not fit a small window are reduced in proportion. given holds the configured keys.
 func (c *Config) suit(window int, given Config) {
 	d := Default()
-	c.LLM.MaxOutputTokens = min(d.LLM.MaxOutputTokens, window/outputShare)
 	c.Agent.ResultTokens = min(d.Agent.ResultTokens, window/resultsShare)
-	if given.LLM.MaxOutputTokens == d.LLM.MaxOutputTokens {
-		given.LLM.MaxOutputTokens = c.LLM.MaxOutputTokens
-	}
 	r := given.Room()
 	if !r.Short() {
 		return

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -25,7 +26,7 @@ func TestDefaultsSuitTheWindow(t *testing.T) {
 			t.Errorf("%d: %v", c.window, err)
 		}
 		x := got.Context
-		have := [...]int{got.LLM.MaxOutputTokens, x.TotalTokens, x.TargetTokens, x.TodayRawTokens, x.LastConversationTokens,
+		have := [...]int{got.LLM.Output(), x.TotalTokens, x.TargetTokens, x.TodayRawTokens, x.LastConversationTokens,
 			got.Agent.ResultTokens, got.Documents.PreviewTokens}
 		if want := [...]int{c.output, c.total, c.target, c.raw, c.last, c.result, c.preview}; have != want {
 			t.Errorf("%d: %v, want %v", c.window, have, want)
@@ -50,5 +51,54 @@ func TestWhatIsConfiguredWinsOverTheWindow(t *testing.T) {
 		c.LLM.Fallbacks[0].MaxOutputTokens != 700 || x.TotalTokens != 5000 || x.OpenLoopsTokens != 390 ||
 		x.LastConversationTokens != 199 || x.TargetTokens != 2720 {
 		t.Errorf("%+v %+v", c.LLM, x)
+	}
+}
+
+// TestLoad_windowOfTheModel: without a configured window that of the table counts; on a server of one's own at most the
+// default.
+func TestLoad_windowOfTheModel(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		llm  string
+		want int
+	}{
+		{"model: gpt-4.1", 1_047_576},
+		{"model: gpt-4.1, context_window: 64000", 64_000},
+		{"model: gpt-4.1, context_window: 128000", 128_000},
+		{"model: openai/gpt-4, base_url: 'https://openrouter.ai/api/v1'", 8192},
+		{"model: 'llama3.2:3b', base_url: 'http://127.0.0.1:11434/v1'", 128_000},
+		{"model: 'llama3.2:3b', base_url: 'http://ollama:11434/v1'", 128_000},
+		{"model: gemma2, base_url: 'http://127.0.0.1:11434/v1'", 8192},
+		{"model: my-own", 128_000},
+	} {
+		got, err := Load(write(t, "llm: {provider: openai, api_key: k, "+c.llm+"}\n"), nil, channels()...)
+		if err != nil || got.LLM.ContextWindow != c.want || got.LLM.MaxOutputTokens != 0 || got.Validate() != nil {
+			t.Errorf("%s: %d, %v, %v", c.llm, got.LLM.ContextWindow, err, got.Validate())
+		}
+	}
+	got, err := Load(write(t, "llm: {provider: openai, api_key: k, model: gpt-4.1, fallbacks: [{provider: openai, "+
+		"api_key: k, model: gpt-4}]}\n"), nil, channels()...)
+	if err != nil || got.LLM.Smallest() != 8192 || got.LLM.Output() != 1024 || got.Context.TotalTokens >= 6150 {
+		t.Errorf("with a small fallback: %d, %+v, %v", got.LLM.Smallest(), got.Context, err)
+	}
+}
+
+func TestLLM_seesPictures(t *testing.T) {
+	t.Parallel()
+	for vision, want := range map[string][2]bool{"": {true, false}, "auto": {true, false}, "true": {true, true},
+		"false": {false, false}} {
+		got := [2]bool{LLM{Model: "gpt-4o", Vision: vision}.Sees(), LLM{Model: "my-own", Vision: vision}.Sees()}
+		if got != want {
+			t.Errorf("%q: %v, want %v", vision, got, want)
+		}
+	}
+	if l := (LLM{Model: "my-own", Fallbacks: []LLM{{Model: "gpt-4o"}}}); !l.Sees() || l.SeesItself() {
+		t.Error("a fallback that sees is not asked with pictures")
+	}
+	c := Default(channels()...)
+	c.LLM.Vision, c.LLM.MaxOutputTokens = "perhaps", 5
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "llm.vision") ||
+		!strings.Contains(err.Error(), "llm.max_output_tokens is 5; it must be at least 16, or 0") {
+		t.Errorf("got %v", err)
 	}
 }

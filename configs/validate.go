@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net"
@@ -131,6 +132,9 @@ func (c Config) checkAccess(p *section.Problems) {
 	}
 }
 
+// leastOutput is the smallest limit of an answer.
+const leastOutput = 16
+
 func (l LLM) check(p *section.Problems, key string) {
 	p.OneOf(key+".provider", l.Provider, "openai", "anthropic", "demo")
 	checkRanges(p, reflect.ValueOf(l), key)
@@ -145,6 +149,10 @@ func (l LLM) check(p *section.Problems, key string) {
 	}
 	if l.BaseURL != "" {
 		p.Web(key+".base_url", l.BaseURL)
+	}
+	p.OneOf(key+".vision", cmp.Or(l.Vision, "auto"), "auto", "true", "false")
+	if n := l.MaxOutputTokens; n > 0 && n < leastOutput {
+		p.Add("%s.max_output_tokens is %d; it must be at least %d, or 0 for no limit", key, n, leastOutput)
 	}
 	if l.ContextWindow < l.MaxOutputTokens+1000 {
 		p.Add("%s.context_window is %d; it must be at least 1000 more than %s.max_output_tokens", key, l.ContextWindow, key)
@@ -186,8 +194,8 @@ func (c Config) checkContext(p *section.Problems) {
 	if x.TotalTokens < x.TargetTokens {
 		p.Add("context.total_tokens is %d; it must be at least context.target_tokens (%d)", x.TotalTokens, x.TargetTokens)
 	}
-	if w := c.LLM.ContextWindow; x.TotalTokens+c.LLM.MaxOutputTokens > w {
-		p.Add("context.total_tokens is %d; with llm.max_output_tokens it must fit into llm.context_window (%d)",
+	if w := c.LLM.ContextWindow; x.TotalTokens+c.LLM.Output() > w {
+		p.Add("context.total_tokens is %d; with the answer it must fit into llm.context_window (%d)",
 			x.TotalTokens, w)
 	}
 }

@@ -63,7 +63,9 @@ type ToolCall struct {
 // Delta is a piece of a completion. The last one has Finish, the complete ToolCalls, and
 // Usage if the provider reports it.
 type Delta struct {
-	Text      string
+	Text string
+	// Restart says that the text of the earlier deltas turned out not to be the answer, which begins with this one.
+	Restart   bool
 	ToolCalls []ToolCall
 	Finish    Finish
 	Usage     *Usage
@@ -72,6 +74,14 @@ type Delta struct {
 	Thought bool
 	// Reduced lists, in the last Delta, what the request was sent without because the server refused it whole.
 	Reduced []Reduction
+}
+
+// AppendTo adds the text of a delta to that of the earlier ones.
+func (d Delta) AppendTo(b *strings.Builder) {
+	if d.Restart {
+		b.Reset()
+	}
+	b.WriteString(d.Text)
 }
 
 // Reduction is a part of a request that a model's server does not take.

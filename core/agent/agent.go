@@ -19,6 +19,11 @@ import (
 // ErrEmpty means that the model gave an empty answer twice.
 var ErrEmpty = errors.New("the model gave an empty answer twice")
 
+// ErrThoughtOnly means that the model only thought, twice, the second time without a limit. It comes in a
+// *core.ModelError of kind ModelRejected.
+var ErrThoughtOnly = errors.New("the model used up its answer with thinking; lower llm.reasoning_effort, raise or remove " +
+	"llm.max_output_tokens, or use another model")
+
 // Request describes one run. Model, Messages, Tools, Journal, Permit, Tokenizer, Now and
 // the numbers without a meaning of 0 are required.
 type Request struct {
@@ -57,6 +62,7 @@ type Request struct {
 	ToolTimeout     time.Duration // of one tool call
 	MaxImages       int           // of tools, that come with the answer
 	MaxOutputTokens int           // of one completion; 0: the model's own
+	Output          int           // tokens of the window that are kept free for an answer; 0: MaxOutputTokens
 
 	Tokenizer core.Tokenizer
 	Now       func() time.Time
@@ -109,13 +115,14 @@ type Outcome struct {
 	Estimated  bool          // Usage is partly counted here, because the model did not report it
 	FirstToken time.Duration // from the start to the first text or tool call
 	Effects    []core.Effect // of the tools, in the order of Messages
+	Reduced    []core.Reduction
 	// Question is the call that waits for a yes; there is no answer then. nil: none.
 	Question *core.Question
 	Tainted  bool // the model read foreign words
 }
 
-// Run calls the model until it answers. Errors are those of the model, the journal and the context, ErrEmpty, and a
-// *core.ModelError of kind ModelRejected if the model refused. The outcome is valid with an error, too.
+// Run calls the model until it answers. Errors are those of the model, the journal and the context, ErrEmpty,
+// ErrThoughtOnly, and a *core.ModelError of kind ModelRejected if the model refused before its first word. The outcome is valid with an error, too.
 func Run(ctx context.Context, req Request) (Outcome, error) {
 	r := newRun(req)
 	err := r.decided(ctx)

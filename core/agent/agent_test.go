@@ -254,7 +254,8 @@ func TestEndsOfAnAnswer(t *testing.T) {
 		kind  core.ModelErrorKind // empty: no error
 	}{
 		{"too long is kept", llmtest.Reply{Text: "half", Finish: core.FinishLength}, ""},
-		{"refused", llmtest.Reply{Text: "half", Finish: core.FinishRefused}, core.ModelRejected},
+		{"filtered after its first words", llmtest.Reply{Text: "half", Finish: core.FinishRefused}, ""},
+		{"ended for a reason that is not known", llmtest.Reply{Text: "half", Finish: core.FinishCut}, ""},
 		{"cut off", llmtest.Reply{Text: "half", Cut: true}, core.ModelDown},
 		{"busy", llmtest.Reply{Text: "half", Err: &core.ModelError{Kind: core.ModelBusy, Err: errors.New("wait")}},
 			core.ModelBusy},
@@ -267,6 +268,50 @@ func TestEndsOfAnAnswer(t *testing.T) {
 		}
 		if out.Text != "half" || out.Finish != c.reply.Finish {
 			t.Errorf("%s: %+v", c.name, out)
+		}
+	}
+}
+
+// TestAsk_endsThatAreNoAnswer: what happens after an answer without text, or one that broke off.
+func TestAsk_endsThatAreNoAnswer(t *testing.T) {
+	t.Parallel()
+	down := &core.ModelError{Kind: core.ModelDown, Err: errors.New("no connection")}
+	for name, c := range map[string]struct {
+		replies []llmtest.Reply
+		text    string
+		finish  core.Finish
+		err     error
+		limits  string // of the requests
+	}{
+		"thoughts alone, then an answer": {[]llmtest.Reply{{Thought: true}, llmtest.Say("here")}, "here",
+			core.FinishStop, nil, "[100 0]"},
+		"thoughts alone": {[]llmtest.Reply{{Thought: true}}, "", "", ErrThoughtOnly, "[100 0]"},
+		"a limit before the first word": {[]llmtest.Reply{{Finish: core.FinishLength}}, "", "", ErrThoughtOnly,
+			"[100 0]"},
+		"refused before the first word": {[]llmtest.Reply{{Finish: core.FinishRefused}}, "", "", nil, "[100]"},
+		"cut before the first word, then whole": {[]llmtest.Reply{{Finish: core.FinishCut}, llmtest.Say("whole")}, "whole",
+			core.FinishStop, nil, "[100 100]"},
+		"cut, which people may have seen": {[]llmtest.Reply{{Text: "half", Finish: core.FinishCut}, llmtest.Fail(down)},
+			"half", core.FinishCut, nil, "[100]"},
+		"a limit within the answer": {[]llmtest.Reply{{Text: "half", Finish: core.FinishLength}}, "half",
+			core.FinishLength, nil, "[100]"},
+	} {
+		m := llmtest.Replies(c.replies...)
+		req := request(m, nil)
+		req.MaxOutputTokens = 100
+		out, err := Run(t.Context(), req)
+		var limits []int
+		for _, asked := range m.Requests() {
+			limits = append(limits, asked.MaxTokens)
+		}
+		failed := c.text == ""
+		if out.Text != c.text || out.Finish != c.finish && !failed || (err != nil) != failed ||
+			c.err != nil && !errors.Is(err, c.err) || fmt.Sprint(limits) != c.limits {
+			t.Errorf("%s: %q, %s, %v, limits %v", name, out.Text, out.Finish, err, limits)
+		}
+		var modelErr *core.ModelError
+		if failed && (!errors.As(err, &modelErr) || modelErr.Kind != core.ModelRejected) {
+			t.Errorf("%s: %v is tried again for ever", name, err)
 		}
 	}
 }

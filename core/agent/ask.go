@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -16,39 +17,64 @@ const maxCalls = 16
 
 // answer is one completion of the model.
 type answer struct {
-	text   string
-	calls  []core.ToolCall
-	finish core.Finish
+	text    string
+	calls   []core.ToolCall
+	finish  core.Finish
+	thought bool // it has thoughts, or ended at a limit that they count for
 }
 
-// ask calls the model, and once more after an empty answer.
+func (a *answer) empty() bool { return a.text == "" && len(a.calls) == 0 }
+
+// ask calls the model, and once more after an answer that is empty, or that broke off before its first word. After one
+// of thoughts alone the second has no limit.
 func (r *run) ask(ctx context.Context, tools []core.ToolSpec) (answer, error) {
 	r.shrink()
 	r.fit(tools)
-	a, err := r.complete(ctx, tools)
-	if err != nil || a.text != "" || len(a.calls) > 0 {
+	a, err := r.complete(ctx, tools, r.MaxOutputTokens)
+	if err != nil || a.text != "" || !a.empty() && a.finish != core.FinishCut {
 		return a, err
 	}
 	if ok, err := r.affordable(ctx, tools); err != nil || !ok {
-		return answer{}, cmp.Or(err, ErrEmpty)
+		return a, cmp.Or(err, a.unusable())
 	}
-	a, err = r.complete(ctx, tools)
-	if err == nil && a.text == "" && len(a.calls) == 0 {
-		err = ErrEmpty
+	limit := r.MaxOutputTokens
+	if a.thought {
+		limit = 0
+	}
+	if a, err = r.complete(ctx, tools, limit); err == nil {
+		err = a.unusable()
 	}
 	return a, err
 }
 
+// unusable returns why there is no answer; nil: there is one.
+func (a *answer) unusable() error {
+	switch {
+	case !a.empty():
+		return nil
+	case a.thought:
+		return &core.ModelError{Kind: core.ModelRejected, Err: ErrThoughtOnly}
+	}
+	return ErrEmpty
+}
+
 // complete reads one completion to its end. With an error the answer is incomplete.
-func (r *run) complete(ctx context.Context, tools []core.ToolSpec) (answer, error) {
-	text, last, usage, err := r.stream(ctx, r.request(tools), r.show)
+func (r *run) complete(ctx context.Context, tools []core.ToolSpec, limit int) (answer, error) {
+	req := r.request(tools)
+	req.MaxTokens = limit
+	text, last, usage, err := r.stream(ctx, req, r.show)
 	if err == nil || usage != nil || text != "" || ctx.Err() != nil { // otherwise the answer had not begun
 		r.settle(usage, text)
 	}
 	if err != nil {
 		return answer{text: strings.TrimSpace(text)}, cmp.Or(ctx.Err(), err)
 	}
-	r.out.Model = last.Model
+	r.out.Model = cmp.Or(last.Model, r.out.Model)
+	for _, one := range last.Reduced {
+		if !slices.Contains(r.out.Reduced, one) {
+			r.out.Reduced = append(r.out.Reduced, one)
+		}
+	}
 	return r.judge(ctx, strings.TrimSpace(text), last, len(tools) > 0)
 }
 
@@ -64,7 +90,7 @@ func (r *run) stream(ctx context.Context, req core.ModelRequest,
 		if d.Usage != nil {
 			usage = d.Usage
 		}
-		b.WriteString(d.Text)
+		d.AppendTo(&b)
 		see(d, b.String())
 		last = d
 	}
@@ -89,23 +115,23 @@ func (r *run) show(d core.Delta, soFar string) {
 	if r.out.FirstToken == 0 && (d.Text != "" || len(d.ToolCalls) > 0) {
 		r.out.FirstToken = r.Now().Sub(r.started)
 	}
-	if soFar = strings.TrimSpace(soFar); r.OnText != nil && d.Text != "" && soFar != "" {
+	if soFar = strings.TrimSpace(soFar); r.OnText != nil && (d.Text != "" && soFar != "" || d.Restart) {
 		r.OnText(soFar)
 	}
 }
 
 // judge returns the answer of a stream that has ended, or why it is not one.
 func (r *run) judge(ctx context.Context, text string, last core.Delta, tools bool) (answer, error) {
-	a := answer{text: text, finish: last.Finish}
+	a := answer{text: text, finish: last.Finish, thought: last.Thought || last.Finish == core.FinishLength}
 	switch {
 	case last.Finish == "" && ctx.Err() != nil:
 		return a, ctx.Err()
 	case last.Finish == "":
 		return a, &core.ModelError{Kind: core.ModelDown, Err: errors.New("the answer was cut off")}
-	case last.Finish == core.FinishRefused:
+	case last.Finish == core.FinishRefused && text == "":
 		return a, &core.ModelError{Kind: core.ModelRejected, Err: errors.New("the model or its provider refused to answer")}
 	}
-	if tools {
+	if tools && last.Finish != core.FinishRefused && last.Finish != core.FinishCut {
 		a.calls = r.accept(last.ToolCalls)
 	}
 	return a, nil

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +31,7 @@ type Delegate struct {
 	ResultTokens    int
 	ToolTimeout     time.Duration
 	MaxOutputTokens int
+	Output          int // as in Request
 	Window          int
 	Patience        time.Duration // for the whole task
 
@@ -103,7 +105,8 @@ func (d *Delegate) request(ctx context.Context, use core.ToolUse, always, task, 
 		Model: d.model(use), Tools: d.tools(ctx, use.User), Call: use, Journal: d.Journal, firstStep: firstStepOf(use),
 		Messages: append(head, core.ModelMessage{Role: core.RoleUser, Content: task}),
 		MaxSteps: d.MaxSteps, ToolTokens: d.ToolTokens, ResultTokens: d.ResultTokens, ToolTimeout: d.ToolTimeout,
-		Permit: permitReading, MaxOutputTokens: d.MaxOutputTokens, Window: d.Window, Tokenizer: d.Tokenizer, Now: d.Now,
+		Permit: permitReading, MaxOutputTokens: d.MaxOutputTokens, Output: d.Output, Window: d.Window,
+		Tokenizer: d.Tokenizer, Now: d.Now,
 	}
 }
 
@@ -112,7 +115,7 @@ func (d *Delegate) model(use core.ToolUse) core.Model {
 	if use.Reserve == nil {
 		return d.Model
 	}
-	return trust.Bounded(d.Model, use.Reserve, d.Tokenizer, d.MaxOutputTokens)
+	return trust.Bounded(d.Model, use.Reserve, d.Tokenizer, cmp.Or(d.MaxOutputTokens, d.Output))
 }
 
 // permitReading permits a helper's calls of outside tools that only read. All others would

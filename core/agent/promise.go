@@ -255,7 +255,7 @@ func (r *run) reconsider(ctx context.Context, first answer) (answer, error) {
 	r.note(core.RoleAssistant, first.text)
 	r.note(core.RoleUser, nudge)
 	second, err := r.converse(ctx, max(1, r.MaxSteps-(r.step-r.firstStep)))
-	if err == nil {
+	if err == nil && second.finish != core.FinishRefused && second.finish != core.FinishCut {
 		return second, nil
 	}
 	if r.OnText != nil {

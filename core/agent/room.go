@@ -53,7 +53,7 @@ const ImageTokens = 1100
 
 // over returns by how much a request would exceed the window.
 func (r *run) over(schemas int) int {
-	n := r.PromptTokens + r.MaxOutputTokens + schemas - r.Window
+	n := r.PromptTokens + cmp.Or(r.Output, r.MaxOutputTokens) + schemas - r.Window
 	for _, size := range r.sizes {
 		n += size
 	}

@@ -2,7 +2,11 @@ package doctor_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,6 +57,34 @@ func TestAStoreThatDoesNotOpen(t *testing.T) {
 		i := slices.IndexFunc(found, func(f core.Finding) bool { return f.Check == "database" })
 		if i < 0 || found[i].OK || !strings.Contains(found[i].Detail, want) {
 			t.Errorf("%v: %+v", cause, found)
+		}
+	}
+}
+
+// TestModel_whatItDoesNotTake: a server that refuses optional parameters is fine, one that refuses tools is a problem.
+func TestModel_whatItDoesNotTake(t *testing.T) {
+	t.Parallel()
+	for refused, want := range map[string]core.Finding{
+		"nothing": {OK: true, Detail: "answers ("}, "user": {OK: true, Detail: "optional settings"},
+		"tools": {Detail: "does not use tools"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var body map[string]any
+			if json.NewDecoder(r.Body).Decode(&body) != nil || body[refused] != nil ||
+				refused == "user" && body["stream_options"] != nil {
+				w.WriteHeader(400)
+				_, _ = io.WriteString(w, `{"error":{"message":"nope"}}`)
+				return
+			}
+			_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"ok"},"finish_reason":"stop"}]}`)
+		}))
+		d := newDoctor(t, "en")
+		d.Config.LLM.Provider, d.Config.LLM.BaseURL, d.Config.LLM.Model = "openai", server.URL, "some-model"
+		found := d.Examine(t.Context())
+		server.Close()
+		i := slices.IndexFunc(found, func(f core.Finding) bool { return f.Check == "llm" })
+		if i < 0 || found[i].OK != want.OK || !strings.Contains(found[i].Detail, want.Detail) {
+			t.Errorf("%s: %+v", refused, found)
 		}
 	}
 }

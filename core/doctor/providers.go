@@ -41,14 +41,18 @@ func (e *examination) models(ctx context.Context) {
 
 func (e *examination) model(ctx context.Context, name string, c configs.LLM) {
 	start := time.Now()
-	err := engine.TryModel(ctx, c)
+	reduced, err := engine.TryModel(ctx, c)
+	took := time.Since(start).Milliseconds()
 	switch {
 	case errors.Is(err, engine.ErrCutOff):
 		e.problem(name, e.ModelCutOff)
 	case c.Provider == "demo":
 		e.verdict(name, err, e.ModelDemo)
+	case err == nil && len(reduced) > 0:
+		detail := fmt.Sprintf(e.ModelGood, c.Provider, c.Model, took) + ": " + engine.Reduced(e.Language, reduced)
+		e.add(name, !slices.Contains(reduced, core.ReducedTools), "%s", []any{detail})
 	default:
-		e.verdict(name, err, e.ModelGood, c.Provider, c.Model, time.Since(start).Milliseconds())
+		e.verdict(name, err, e.ModelGood, c.Provider, c.Model, took)
 	}
 }
 

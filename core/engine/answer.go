@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/agent"
 	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/llm"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -17,7 +19,7 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 	on core.Progress) (core.Answer, error) {
 	ctx, end := span(ctx, "answer", t)
 	defer end()
-	if ts.Config.LLM.Vision {
+	if ts.Config.LLM.Sees() {
 		if err := ts.addImages(ctx, t, &p); err != nil {
 			return core.Answer{}, fmt.Errorf("load images: %w", err)
 		}
@@ -29,7 +31,7 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 	if p.Request != nil {
 		asked = *p.Request
 	}
-	model, reserved := ts.Model, ts.reserved(t, u, ts.maxOutput(asked))
+	model, reserved := ts.Model, ts.reserved(t, u, ts.output(asked))
 	call := core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, By: through(t), Inputs: t.Inputs, Task: t.Task,
 		Location: u.Settings.Location(ts.Calendar.Zone), Language: u.Settings.Language}
 	var more func(context.Context, core.ModelRequest) (bool, error)
@@ -46,19 +48,16 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 		return core.Answer{}, err
 	}
 	req := agent.Request{Model: model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools, Call: call,
-		Journal: ts.Store, MaxSteps: c.MaxSteps, ToolTokens: ts.results(p, ts.maxOutput(asked)),
+		Journal: ts.Store, MaxSteps: c.MaxSteps, ToolTokens: ts.results(p, ts.output(asked)),
 		Window: ts.Config.LLM.Usable(), PromptTokens: promptTokens(p), ResultTokens: c.ResultTokens,
 		ToolTimeout: c.ToolTimeout, MaxImages: c.MaxImages, Client: asked.Tools, Choice: asked.Choice, Permit: permit,
-		Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided, MaxOutputTokens: ts.maxOutput(asked), Tokenizer: ts.Tokens,
-		Now: ts.Now, Keep: ts.Files.KeepFile, OnText: on.Text, OnAct: on.Acts, Guard: guard, More: more}
+		Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided, MaxOutputTokens: ts.maxOutput(asked),
+		Output: ts.output(asked), Tokenizer: ts.Tokens, Now: ts.Now,
+		Keep: ts.Files.KeepFile, OnText: on.Text, OnAct: on.Acts, Guard: guard, More: more}
 	out, err := agent.Run(ctx, req)
-	if rejected(err) && blind(req.Messages) { // otherwise the picture would fail every later answer
-		used := out.Usage
-		out, err = agent.Run(ctx, req)
-		out.Usage = out.Usage.Add(used)
-	}
 	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken,
-		Model: out.Model, Finish: out.Finish, Steps: out.Steps, Question: out.Question, Tainted: out.Tainted}, err
+		Model: out.Model, Finish: out.Finish, Steps: out.Steps, Reduced: out.Reduced, Question: out.Question,
+		Tainted: out.Tainted}, err
 }
 
 // through returns the actor of a turn: the key of a program, or an identity.
@@ -113,6 +112,9 @@ func (ts *Turns) maxOutput(r core.Request) int {
 	return c
 }
 
+// output returns the tokens that are kept free for an answer.
+func (ts *Turns) output(r core.Request) int { return cmp.Or(ts.maxOutput(r), ts.Config.LLM.Output()) }
+
 // reserved returns the reservation of a turn; nil: the user's day has no limit.
 func (ts *Turns) reserved(t *core.Turn, u core.User, output int) *trust.Reservation {
 	limit, tasks := ts.Config.Limits.TokensPerDay, 0
@@ -146,12 +148,6 @@ func (ts *Turns) several(ctx context.Context, t *core.Turn, u core.User, r *trus
 	return false, err
 }
 
-// rejected reports whether the model's server refused a request permanently.
-func rejected(err error) bool {
-	var m *core.ModelError
-	return errors.As(err, &m) && (m.Kind == core.ModelRejected || m.Kind == core.ModelTooLong)
-}
-
 // promptTokens returns the size of a prompt in tokens, with its pictures and tool calls.
 func promptTokens(p core.Prompt) int {
 	n := p.Snapshot.Total + p.Snapshot.ClientTokens
@@ -159,26 +155,6 @@ func promptTokens(p core.Prompt) int {
 		n += len(m.Images)*agent.ImageTokens + len(m.ToolCalls)*agent.CallTokens
 	}
 	return n
-}
-
-// unseen replaces pictures that the model's server refused.
-const unseen = "[The model's server did not take the picture, so you cannot see it. Say so.]"
-
-// blind removes the pictures from messages, and reports whether there were any.
-func blind(ms []core.ModelMessage) (had bool) {
-	for i := range ms {
-		had = hide(&ms[i], unseen) || had
-	}
-	return had
-}
-
-// hide replaces the pictures of a message with why, and reports whether there were any.
-func hide(m *core.ModelMessage, why string) bool {
-	if len(m.Images) == 0 {
-		return false
-	}
-	m.Images, m.Content = nil, m.Content+"\n"+why
-	return true
 }
 
 // tooLarge replaces pictures that do not fit into the window.
@@ -195,10 +171,11 @@ func (ts *Turns) addImages(ctx context.Context, t *core.Turn, p *core.Prompt) er
 			p.Messages[i].Images = images[id]
 		}
 	}
-	output := ts.maxOutput(core.Request{})
+	output := ts.output(core.Request{})
 	for i := range p.Messages { // the oldest pictures go first
 		if over := promptTokens(*p) + p.Snapshot.ToolTokens + output + leastResults - ts.Config.LLM.Usable(); over > 0 {
-			hide(&p.Messages[i], tooLarge)
+			hidden, _ := llm.Blind(p.Messages[i:i+1], tooLarge)
+			p.Messages[i] = hidden[0]
 		}
 	}
 	return nil

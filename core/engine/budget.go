@@ -15,7 +15,7 @@ func budgets(c configs.Config) prompt.Budgets {
 	return prompt.Budgets{Raw: c.Context.TodayRawTokens, TodaySummary: c.Context.TodaySummaryTokens,
 		Last: c.Context.LastConversationTokens, Loops: c.Context.OpenLoopsTokens, News: c.Context.NewsTokens,
 		Target: c.Context.TargetTokens, Cap: c.Context.TotalTokens, MaxHistoryMessages: c.Context.MaxHistoryMessages,
-		MaxContextTokens: c.Context.MaxContextTokens, ContextWindow: c.LLM.Smallest(), MaxOutput: c.LLM.MaxOutputTokens,
+		MaxContextTokens: c.Context.MaxContextTokens, ContextWindow: c.LLM.Smallest(), MaxOutput: c.LLM.Output(),
 		Results: c.Room().Results, LongBudget: LongBudget(c), LongThreshold: c.Context.Long.CompressThreshold,
 		LongRaw: LongRaw(c), MinTurns: c.Context.MinTurns, Silence: c.Context.Silence, Pressure: c.Summaries.Pressure}
 }
@@ -40,7 +40,7 @@ func step(c configs.Config, s core.Settings) int {
 	if strategy(c, s) == prompt.Long {
 		most = LongBudget(c)
 	}
-	return most + c.LLM.MaxOutputTokens + maxSchema
+	return most + c.LLM.Output() + maxSchema
 }
 
 // Reserve returns what a turn reserves of the day's budget before its first call: full is
@@ -63,7 +63,7 @@ const maxSchema = 3000
 // LongBudget bounds the tokens of a prompt of the strategy long, by the models' windows and
 // by the day's tokens, so that these suffice for several turns.
 func LongBudget(c configs.Config) int {
-	most := min(c.Context.Long.Budget, c.LLM.Smallest()-maxSchema-c.LLM.MaxOutputTokens)
+	most := min(c.Context.Long.Budget, c.LLM.Smallest()-maxSchema-c.LLM.Output())
 	if r := c.Room(); r.Short() {
 		most = min(most, r.Prompt)
 	}

@@ -25,7 +25,7 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 	ctx, end := span(ctx, "build context", t)
 	defer end()
 	if ts.Config.Transcription.Model != "" ||
-		ts.Config.LLM.Vision { // the prompt contains transcripts and pictures
+		ts.Config.LLM.Sees() { // the prompt contains transcripts and pictures
 		if err := ts.Files.Loaded(ctx, t.User, t.Inputs); err != nil {
 			return core.Prompt{}, fmt.Errorf("wait for attachments: %w", err)
 		}

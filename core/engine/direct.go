@@ -47,7 +47,7 @@ func (ts *Turns) Direct(ctx context.Context, user core.UserID, req core.ModelReq
 		return core.Delta{}, err
 	}
 	usable := ts.Config.LLM.Usable()
-	most := min(cmp.Or(req.MaxTokens, ts.Config.LLM.MaxOutputTokens), usable/2)
+	most := min(cmp.Or(req.MaxTokens, ts.Config.LLM.Output()), usable/2)
 	req.MaxTokens = min(req.MaxTokens, most)
 	req.Messages = ts.within(req.Messages, usable-most)
 	settle, err := ts.Afford(ctx, user, ts.promptTokens(req)+most)
@@ -59,7 +59,9 @@ func (ts *Turns) Direct(ctx context.Context, user core.UserID, req core.ModelReq
 		if err = streamErr; err != nil {
 			break
 		}
-		delta.Text = out.Text + delta.Text
+		if !delta.Restart {
+			delta.Text = out.Text + delta.Text
+		}
 		out = delta
 	}
 	if over, ok := errors.AsType[*trust.OverCap](err); ok {

@@ -134,7 +134,7 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 	}
 	e.summary = &summary.Summarizer{
 		Store: e.Store, Jobs: e.jobs, Users: e.People, Planner: planner, Model: m, Tokens: e.Tokens,
-		Settings: summary.Settings{Window: llm.Usable(), MaxOutput: llm.MaxOutputTokens,
+		Settings: summary.Settings{Window: llm.Usable(), MaxOutput: llm.Output(), Limit: llm.MaxOutputTokens,
 			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts, PostForward: c.Summaries.PostForward,
 			PostMin: c.Summaries.PostMinMessages, PostExpires: c.Summaries.PostExpires, Language: c.DefaultLanguage},
 		Calendar: e.Calendar, Channels: e.Channels, Grounds: e.Search, SameLoop: loops.Match,
@@ -146,7 +146,7 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 	e.compress = &long.Worker{
 		Store: e.Store, Jobs: e.jobs, Users: e.People, Model: m, Compressor: long.New(e.Tokens),
 		Tokens: e.Tokens, Settings: long.Settings{Budget: LongBudget(c), Threshold: x.CompressThreshold,
-			Raw: LongRaw(c), Window: llm.Usable(), MaxOutput: llm.MaxOutputTokens,
+			Raw: LongRaw(c), Window: llm.Usable(), MaxOutput: llm.Output(), Limit: llm.MaxOutputTokens,
 			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts},
 		Calendar: e.Calendar, Meter: e.Meter, Log: e.Log.Named("compress"), Now: e.Now,
 	}

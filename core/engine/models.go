@@ -4,13 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/agent"
 	"github.com/everthread/everthread/core/agent/mcp"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/llm"
 	"github.com/everthread/everthread/core/llm/anthropic"
+	"github.com/everthread/everthread/core/llm/catalog"
 	"github.com/everthread/everthread/core/llm/demo"
 	"github.com/everthread/everthread/core/llm/fallback"
 	"github.com/everthread/everthread/core/llm/openai"
@@ -21,6 +27,7 @@ import (
 	"github.com/everthread/everthread/core/speech"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/trust/egress"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Models returns the configured model with its fallbacks. Its calls are not counted; see trust.Ledger.
@@ -49,38 +56,84 @@ func Model(c configs.LLM, t core.Tokenizer, way *egress.Gate) (core.Model, error
 	case "demo":
 		return demo.New(t), nil
 	case "openai":
-		return openai.New(openai.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model,
-			Timeout: c.Timeout, Way: way}), nil
+		return sighted(c, openai.New(openai.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model,
+			Effort: c.ReasoningEffort, Timeout: c.Timeout, Way: way})), nil
 	case "anthropic":
-		return anthropic.New(anthropic.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model,
-			MaxTokens: c.MaxOutputTokens, Timeout: c.Timeout, Way: way}), nil
+		return sighted(c, anthropic.New(anthropic.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model,
+			Effort: c.ReasoningEffort, Timeout: c.Timeout, Way: way})), nil
 	}
 	return nil, fmt.Errorf("provider %q is not known; use openai, anthropic or demo", c.Provider)
+}
+
+// sighted returns a model that gets pictures only if it is to see them.
+func sighted(c configs.LLM, m core.Model) core.Model {
+	if c.SeesItself() {
+		return m
+	}
+	return blind{m}
+}
+
+// blind is a model that is told of pictures, and does not see them.
+type blind struct{ core.Model }
+
+// Stream asks the model.
+func (b blind) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
+	req.Messages, _ = llm.Blind(req.Messages, llm.Unseen)
+	return b.Model.Stream(ctx, req)
 }
 
 // ErrCutOff means that a model's answer ended without a finish reason.
 var ErrCutOff = errors.New("the answer was cut off")
 
-// TryModel checks that a configured model answers.
-func TryModel(ctx context.Context, c configs.LLM) error {
+// TryModel checks that a configured model answers a request as turns make them: with instructions, notes beside the
+// person's message, and a tool. It returns what its server does not take, or the model is known not to use.
+func TryModel(ctx context.Context, c configs.LLM) ([]core.Reduction, error) {
 	m, err := Model(c, tokens.New(), nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, max(20*time.Second, min(c.Timeout, time.Minute)))
 	defer cancel()
-	err = ErrCutOff
-	req := core.ModelRequest{Messages: []core.ModelMessage{{Role: core.RoleUser, Content: "Answer with the word ok."}},
-		MaxTokens: 16}
-	for d, failed := range m.Stream(ctx, req) {
+	finish := core.FinishCut
+	var reduced []core.Reduction
+	for d, failed := range m.Stream(ctx, core.ModelRequest{Messages: []core.ModelMessage{
+		{Role: core.RoleSystem, Content: "You are being tried out."},
+		{Role: core.RoleUser, Content: "[no notes]"},
+		{Role: core.RoleUser, Content: "Answer with the word ok."},
+	}, Tools: []core.ToolSpec{agent.TimeNow{}.Spec()}}) {
 		if failed != nil {
-			return failed
+			return nil, failed
 		}
 		if d.Finish != "" {
-			err = nil
+			finish, reduced = d.Finish, d.Reduced
 		}
 	}
-	return err
+	if finish == core.FinishCut {
+		return nil, ErrCutOff
+	}
+	if e, known := catalog.Lookup(c.Model); known && !e.Tools && !slices.Contains(reduced, core.ReducedTools) {
+		reduced = append(slices.Clip(reduced), core.ReducedTools)
+	}
+	return reduced, nil
+}
+
+// reductions are what servers do not take, in words: each completes a sentence about a model.
+type reductions struct {
+	Parameters, Roles, Images, Tools, Length string
+}
+
+var reductionsIn = words.In[reductions]("reductions")
+
+// Reduced returns in words what a model's server does not take; empty: it takes everything.
+func Reduced(language string, list []core.Reduction) string {
+	w := reductionsIn(language)
+	all := map[core.Reduction]string{core.ReducedParameters: w.Parameters, core.ReducedRoles: w.Roles,
+		core.ReducedImages: w.Images, core.ReducedTools: w.Tools, core.ReducedLength: w.Length}
+	var out []string
+	for _, r := range list {
+		out = append(out, all[r])
+	}
+	return strings.Join(out, "; ")
 }
 
 // DatabaseName returns the name of the configured database for people.
@@ -116,7 +169,7 @@ const ledgerLease = 10 * time.Minute
 func (e *Engine) newLedger() *trust.Ledger {
 	c := e.Config
 	return &trust.Ledger{Store: e.Store, PerDay: AllTokensPerDay(c), PerUser: c.Limits.TokensPerDay,
-		Worker: e.Name, Lease: ledgerLease, Tokens: e.Tokens, MaxOutput: c.LLM.MaxOutputTokens,
+		Worker: e.Name, Lease: ledgerLease, Tokens: e.Tokens, MaxOutput: c.LLM.Output(),
 		Log: e.Log.Named("ledger"), Now: e.Now, Day: today(e.Calendar, e.Store, e.Now)}
 }
 

@@ -69,7 +69,7 @@ func NewTurns(o TurnOptions) (*Turns, error) {
 	c := o.Config.Agent
 	delegate := &agent.Delegate{Model: o.Model, Outfit: ts, Journal: o.Store,
 		MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
-		MaxOutputTokens: o.Config.LLM.MaxOutputTokens, Window: o.Config.LLM.Usable(),
+		MaxOutputTokens: o.Config.LLM.MaxOutputTokens, Output: o.Config.LLM.Output(), Window: o.Config.LLM.Usable(),
 		Patience: c.DelegateTimeout, Tokenizer: o.Tokens, Now: o.Now}
 	base, err := agent.NewRegistry(append([]core.Tool{agent.TimeNow{}, delegate}, o.Tools...)...)
 	if err != nil {

@@ -99,7 +99,7 @@ func TestADayIsOverWhenNoStepFitsIntoIt(t *testing.T) {
 	e := &Turns{TurnOptions: TurnOptions{Config: c, Store: b, Users: b, Calendar: day.Calendar{Zone: time.UTC},
 		Ledger: &trust.Ledger{Now: time.Now}, Now: func() time.Time { return now }}}
 	full, least := e.Reserve(core.Settings{})
-	if least != c.Context.TotalTokens+c.LLM.MaxOutputTokens+maxSchema || full != 2*least+c.Agent.ToolTokens {
+	if least != c.Context.TotalTokens+c.LLM.Output()+maxSchema || full != 2*least+c.Agent.ToolTokens {
 		t.Errorf("reserves %d, or %d at least", full, least)
 	}
 	midnight := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)

@@ -90,7 +90,7 @@ func TestTurn_messagesDoNotJoin(t *testing.T) {
 				o.Previews = p
 			}},
 		"once a tool acted outside": {on: func(on core.Progress) { on.Acts() }},
-		"later than turn.join": {on: func(core.Progress) { time.Sleep(60 * time.Millisecond) },
+		"later than turn.join": {on: func(core.Progress) { time.Sleep(60 * time.Millisecond) }, // the clock is the real one
 			change: func(o *gateway.Options) { o.Settings.Join = 50 * time.Millisecond }},
 		"if they are to be answered alone": {second: func(e *core.Inbound) { e.Solo = true }},
 	} {

@@ -253,7 +253,7 @@ func (g *Gateway) questions(ctx context.Context, t *core.Turn, u core.User, a *c
 
 // finish adds the figures of an answer to its snapshot.
 func finish(s *core.Snapshot, a core.Answer, total time.Duration) {
-	s.Model, s.Usage, s.Steps, s.Finish = a.Model, a.Usage, a.Steps, a.Finish
+	s.Model, s.Usage, s.Steps, s.Finish, s.Reduced = a.Model, a.Usage, a.Steps, a.Finish, a.Reduced
 	s.FirstTokenMS, s.TotalMS = a.FirstToken.Milliseconds(), total.Milliseconds()
 }
 

@@ -36,7 +36,72 @@ func (f Failure) Error() *core.ModelError {
 	if said := f.said(); said != "" {
 		text += ": " + said
 	}
-	return &core.ModelError{Kind: kind, After: f.after(), Err: errors.New(text)}
+	return &core.ModelError{Kind: kind, After: f.after(), Err: &refusal{text, f.remedy(kind), f.hint(kind)}}
+}
+
+// remedy is what may help against a refusal.
+type remedy int
+
+const (
+	noRemedy remedy = iota
+	smaller         // a smaller request
+	repeated        // the same request, since it is a matter of chance; then a smaller one
+)
+
+// refusal is the cause of a core.ModelError, with its remedy.
+type refusal struct {
+	text string
+	remedy
+	hint core.Reduction // what the server seems to refuse; empty: it does not say
+}
+
+// Error returns the text.
+func (r *refusal) Error() string { return r.text }
+
+// refusalOf returns the refusal in an error of a client; one without a remedy if there is none.
+func refusalOf(err error) refusal {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return *r
+	}
+	return refusal{}
+}
+
+// hint guesses from a refusal what to leave out first. It decides about the order only.
+func (f Failure) hint(kind core.ModelErrorKind) core.Reduction {
+	words := f.Code + " " + f.Message
+	switch {
+	case kind == core.ModelTooLong:
+		return core.ReducedLength
+	case ofRoles().MatchString(words):
+		return core.ReducedRoles
+	case ofImages().MatchString(words):
+		return core.ReducedImages
+	case ofTools().MatchString(words):
+		return core.ReducedTools
+	}
+	return ""
+}
+
+// remedy decides what to try next. Where a server says nothing in its own form, another one stands before it, and where
+// it is overloaded, a smaller request is as bad.
+func (f Failure) remedy(kind core.ModelErrorKind) remedy {
+	words := f.Code + " " + f.Message
+	answered := strings.TrimSpace(words) != ""
+	switch {
+	case blocked().MatchString(words):
+		return noRemedy
+	case f.Status == http.StatusNotFound && f.Message != "" && !noPlace().MatchString(words) &&
+		!noModel().MatchString(words):
+		return smaller
+	case kind == core.ModelTooLong, kind == core.ModelRejected && !byChance().MatchString(words):
+		return smaller
+	case kind == core.ModelRejected:
+		return repeated
+	case kind == core.ModelDown && answered && (f.Status == 0 || f.Status == http.StatusInternalServerError) &&
+		!crowded().MatchString(words):
+		return repeated
+	}
+	return noRemedy
 }
 
 var (
@@ -47,7 +112,17 @@ var (
 	noMoney = text.Pattern(`(?i)insufficient_quota|credit balance|billing`)
 	tooBusy = text.Pattern(`(?i)rate.?limit|too many requests|quota`)
 	badKey  = text.Pattern(`(?i)authentication|permission_error|invalid.?api.?key|unauthorized`)
-	serving = text.Pattern(`(?i)overloaded|server.?error|api_error|timeout|unavailable|internal`)
+	// blocked finds refusals because of what is said, byChance those of an answer that was not well written, crowded those
+	// of a server that has too much to do, noPlace those of an address.
+	blocked = text.Pattern(`(?i)content.?(filter|policy|management)|moderation|prohibited.?content|data.?inspection|` +
+		`responsible.?ai|usage.?policy|safety (system|setting|reason)`)
+	byChance = text.Pattern(`(?i)tool_use_failed|failed_generation|malformed|pars(e|ing) tool call`)
+	crowded  = text.Pattern(`(?i)overload|timed? ?out|unavailable|capacity|too busy|loading|try again later`)
+	ofRoles  = text.Pattern(`(?i)\broles?\b|alternat`)
+	ofImages = text.Pattern(`(?i)image|picture|vision|multi.?modal`)
+	ofTools  = text.Pattern(`(?i)does not support (tools|function)|tool (use|calling)|tools? (is|are) not supported`)
+	noPlace  = text.Pattern(`(?i)not.?found|invalid url|unknown (path|url|endpoint|route)|no endpoints found for|no route`)
+	serving  = text.Pattern(`(?i)overloaded|server.?error|api_error|timeout|unavailable|internal`)
 )
 
 // kind decides by the status, and by the message if the status is ambiguous.
@@ -62,6 +137,8 @@ func (f Failure) kind() (core.ModelErrorKind, string) {
 		return core.ModelBusy, "the account has no credit or quota left; check the plan with the provider"
 	case f.Status == 429, f.Status == 0 && tooBusy().MatchString(words):
 		return core.ModelBusy, "the provider's rate limit is reached; it is tried again later"
+	case f.Status == 403 && blocked().MatchString(words):
+		return core.ModelRejected, "the provider refused what the request says"
 	case f.Status == 401, f.Status == 403, f.Status == 0 && badKey().MatchString(words):
 		return core.ModelAuth, "the provider refused the key; check llm.api_key and what it may use"
 	case f.Status == 404 || f.Status == 405 || f.Status == 410 || f.Status/100 == 3, (f.Status == 400 || f.Status == 0) &&

@@ -230,12 +230,12 @@ const messageTokens = 4
 
 func (r *round) ask(ctx context.Context, request []core.ModelMessage) (text string, usage core.Usage, err error) {
 	var b strings.Builder
-	for d, err := range r.Model.Stream(ctx, core.ModelRequest{Messages: request, MaxTokens: r.Settings.MaxOutput,
+	for d, err := range r.Model.Stream(ctx, core.ModelRequest{Messages: request, MaxTokens: r.Settings.Limit,
 		User: r.job.User}) {
 		if err != nil {
 			return "", usage, err
 		}
-		b.WriteString(d.Text)
+		d.AppendTo(&b)
 		if d.Usage != nil {
 			usage = usage.Add(*d.Usage)
 		}

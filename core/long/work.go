@@ -26,7 +26,8 @@ type Settings struct {
 	Threshold    float64 // share of it above which old messages are compressed
 	Raw          int     // newest tokens that stay unchanged
 	Window       int     // of the model, in tokens; 0: unlimited
-	MaxOutput    int     // of the model
+	MaxOutput    int     // tokens that are kept free for its answer
+	Limit        int     // of its answer; 0: none
 	TokensPerDay int     // 0: no limit
 	Attempts     int     // with the model, before extraction alone
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -64,12 +65,16 @@ func (q *asking) model(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		var reduced []core.Reduction
 		if wrong == nil {
 			q.sayf(q.ModelTrying, c.Name)
-			wrong = q.Try.Model(ctx, c.Model)
+			reduced, wrong = q.Try.Model(ctx, c.Model)
 		}
 		if wrong == nil {
 			q.sayf(q.ModelAnswers, c.Name)
+			if len(reduced) > 0 {
+				q.sayf(q.ModelReduced, engine.Reduced(q.Language, reduced))
+			}
 			c.Window = q.window(ctx, c.Model)
 			q.a.LLM = c.Model
 			return nil

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
 )
 
@@ -59,8 +60,8 @@ type Wizard struct {
 type Trials interface {
 	// Models lists the models of a server; nil without an error: it does not say.
 	Models(ctx context.Context, m Model) ([]string, error)
-	// Model asks a model for a word.
-	Model(ctx context.Context, m Model) error
+	// Model asks a model for a word, and returns what its server does not take.
+	Model(ctx context.Context, m Model) ([]core.Reduction, error)
 	// Window returns how many tokens a model that has answered reads at a time; 0: its server does not say.
 	Window(ctx context.Context, m Model) int
 	// Database connects to a database.

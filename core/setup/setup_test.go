@@ -28,8 +28,9 @@ import (
 
 // world answers trials: one key, one token and one database are right.
 type world struct {
-	models []string
-	window int
+	reduced []core.Reduction
+	models  []string
+	window  int
 }
 
 var errRefused = &setup.Fault{Wrong: setup.WrongDatabase, Detail: "it is refused"}
@@ -48,11 +49,11 @@ func (w world) Models(_ context.Context, m setup.Model) ([]string, error) {
 	return w.models, nil
 }
 
-func (world) Model(_ context.Context, m setup.Model) error {
+func (w world) Model(_ context.Context, m setup.Model) ([]core.Reduction, error) {
 	if m.Name == "good" || strings.HasPrefix(m.Name, "gpt-5") {
-		return nil
+		return w.reduced, nil
 	}
-	return &setup.Fault{Wrong: setup.WrongModel, Where: "models", Err: &core.ModelError{Kind: core.ModelConfig,
+	return nil, &setup.Fault{Wrong: setup.WrongModel, Where: "models", Err: &core.ModelError{Kind: core.ModelConfig,
 		Err: errors.New("404")}}
 }
 
@@ -157,6 +158,11 @@ func TestWizard(t *testing.T) {
 			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai",
 				BaseURL: "http://models/v1", Key: "right", Name: "good", Window: 32768}},
 			says: []string{"It reads 32,768 tokens at a time."}},
+		"a model without tools": {world: world{models: []string{"good"}, reduced: []core.Reduction{core.ReducedTools}},
+			lines: []string{"http://models/v1", "right", "", ""}, answers: 4,
+			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai",
+				BaseURL: "http://models/v1", Key: "right", Name: "good"}},
+			says: []string{"good answers.", "It works with less: it does not use tools"}},
 		"a short window": {world: world{models: []string{"good"}, window: 8192},
 			lines: []string{"http://models/v1", "right", "", ""}, answers: 4,
 			want: setup.Answers{LLM: setup.Model{Service: "other", Provider: "openai",

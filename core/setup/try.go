@@ -87,18 +87,18 @@ func unreached(where string, err error) *Fault {
 	return f
 }
 
-// Model asks a model for a word.
-func (t Trier) Model(ctx context.Context, m Model) error {
+// Model asks a model for a word, and returns what its server does not take.
+func (t Trier) Model(ctx context.Context, m Model) ([]core.Reduction, error) {
 	c := t.Given.LLM
 	c.Provider, c.BaseURL, c.APIKey, c.Model = m.Provider, m.BaseURL, configs.Secret(m.Key), m.Name
-	err := engine.TryModel(ctx, c)
+	reduced, err := engine.TryModel(ctx, c)
 	switch {
 	case errors.Is(err, engine.ErrCutOff):
-		return &Fault{Wrong: WrongModelCutOff, Where: channel.HostOf(baseOf(m))}
+		return nil, &Fault{Wrong: WrongModelCutOff, Where: channel.HostOf(baseOf(m))}
 	case err != nil:
-		return modelFault(channel.HostOf(baseOf(m)), err)
+		return nil, modelFault(channel.HostOf(baseOf(m)), err)
 	}
-	return nil
+	return reduced, nil
 }
 
 // ofServer finds the words of a model server in an error of llm.
@@ -309,7 +309,7 @@ func (w *texts) said(err error) string {
 type texts struct {
 	Wrong, NoOption, NoAnswer, MoreOptions, NotShown, ProviderTitle, ProviderHelp, ProviderWrong, DemoChosen,
 	URLTitle, URLHelp, URLWrong, KeyTitle, KeyFound, ModelTitle, ModelHelp, ModelUnlisted, ModelTrying, ModelAnswers,
-	MoreTitle, MoreNo, MoreDatabase, DatabaseTitle, DatabaseHelp, DatabaseGood string
+	ModelReduced, MoreTitle, MoreNo, MoreDatabase, DatabaseTitle, DatabaseHelp, DatabaseGood string
 	LeftOut               string // title of a field
 	Services, KeyHelp     map[string]string
 	WindowIs, WindowShort string // number

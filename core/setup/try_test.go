@@ -38,8 +38,8 @@ func TestWhatTrialsFindIsTold(t *testing.T) {
 		return s.URL
 	}
 	ask := func(base string) error {
-		return trier.Model(t.Context(), setup.Model{Provider: "openai", BaseURL: base,
-			Key: key, Name: "m"})
+		_, err := trier.Model(t.Context(), setup.Model{Provider: "openai", BaseURL: base, Key: key, Name: "m"})
+		return err
 	}
 	list := func(base string) error {
 		_, err := trier.Models(t.Context(), setup.Model{Provider: "openai", BaseURL: base, Key: key})

@@ -140,12 +140,12 @@ func (s *Summarizer) said(ctx context.Context, w *work, allowed map[core.Message
 func (s *Summarizer) ask(ctx context.Context, w *work, request []core.ModelMessage) (string, error) {
 	var text strings.Builder
 	finish := core.Finish("")
-	for d, err := range s.Model.Stream(ctx, core.ModelRequest{Messages: request, MaxTokens: s.Settings.MaxOutput,
+	for d, err := range s.Model.Stream(ctx, core.ModelRequest{Messages: request, MaxTokens: s.Settings.Limit,
 		User: w.user.ID}) {
 		if err != nil {
 			return "", err
 		}
-		text.WriteString(d.Text)
+		d.AppendTo(&text)
 		if d.Usage != nil {
 			w.usage = w.usage.Add(*d.Usage)
 		}

@@ -37,7 +37,8 @@ type Grounds interface {
 // Settings configure a Summarizer.
 type Settings struct {
 	Window       int // of the summary model, in tokens
-	MaxOutput    int
+	MaxOutput    int // tokens that are kept free for its answer
+	Limit        int // of its answer; 0: none
 	TokensPerDay int // 0: no limit
 	Attempts     int
 	PostForward  string // home, all or off

@@ -52,7 +52,7 @@ func (q smallRequest) mark() string {
 // summary returns a day's summary, sometimes without references, sometimes long.
 func (m *SmallModel) summary(q smallRequest) string {
 	ref := ""
-	for line := range strings.Lines(q.Messages[1].text()) {
+	for line := range strings.Lines(q.Messages[len(q.Messages)-1].text()) {
 		var v struct{ ID int64 }
 		if json.Unmarshal([]byte(line), &v) == nil && v.ID > 0 {
 			ref = fmt.Sprintf(" [#%d]", v.ID)

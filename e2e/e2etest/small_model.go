@@ -3,6 +3,7 @@
 package e2etest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -112,9 +113,12 @@ func (q smallRequest) pictures() (n int) {
 	return n
 }
 
+// room returns the tokens that an answer may have; without a limit, those that it usually needs.
+func (m *SmallModel) room(q smallRequest) int { return cmp.Or(q.MaxTokens+q.Most, m.Window/8) }
+
 // size returns the tokens of a request with its answer.
 func (m *SmallModel) size(q smallRequest) int {
-	n := 3 + m.count(string(q.raw)) + q.MaxTokens + q.Most
+	n := 3 + m.count(string(q.raw)) + m.room(q)
 	for _, x := range q.Messages {
 		n += perMessage + m.count(string(x.Calls))
 		var parts []struct{ Type, Text string }
@@ -196,7 +200,7 @@ func (m *SmallModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	delta, finish := m.answer(kind, q)
-	writeStream(w, delta, finish, size-q.MaxTokens-q.Most)
+	writeStream(w, delta, finish, size-m.room(q))
 }
 
 // writeStream writes an answer as a stream of two pieces.

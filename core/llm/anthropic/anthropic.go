@@ -3,17 +3,15 @@
 package anthropic
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"iter"
 	"net/http"
 	"strings"
 	"time"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm"
@@ -23,126 +21,77 @@ import (
 // DefaultBaseURL is Anthropic's own.
 const DefaultBaseURL = "https://api.anthropic.com"
 
+// Bounds of a completion, since the API requires one; bareTokens is known to every model.
+const (
+	defaultTokens = 8192
+	bareTokens    = 4096
+)
+
 // Options name a model and its server.
 type Options struct {
-	BaseURL   string // without /v1; empty: DefaultBaseURL
-	APIKey    string
-	Model     string
-	MaxTokens int           // default bound of a completion, since the API requires one; 0: 4,096
-	Timeout   time.Duration // longest silence of the server; 0: no limit
-	HTTP      *http.Client  // nil: that of Way
-	Way       *egress.Gate  // nil: the policy alone
+	BaseURL string // without /v1; empty: DefaultBaseURL
+	APIKey  string
+	Model   string
+	Effort  string        // how much the model thinks: low, medium, high …; empty: it does not
+	Timeout time.Duration // longest silence of the server; 0: no limit
+	HTTP    *http.Client  // nil: that of Way
+	Way     *egress.Gate  // nil: the policy alone
 }
 
-// model is a core.Model.
+// model is the llm.Client.
 type model struct {
-	options Options
-	client  sdk.Client
+	options  Options
+	endpoint string
+	client   *http.Client
 }
 
-// New returns the model. It reads nothing from the environment and never retries.
+// New returns the model.
 func New(o Options) core.Model {
 	base := cmp.Or(strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/v1"), DefaultBaseURL)
-	o.MaxTokens = cmp.Or(o.MaxTokens, 4096)
-	return &model{options: o, client: sdk.NewClient(
-		option.WithoutEnvironmentDefaults(), option.WithBaseURL(base), option.WithAPIKey(o.APIKey),
-		option.WithHTTPClient(llm.NewClient(cmp.Or(o.HTTP, o.Way.Client(base)), o.Timeout)), option.WithMaxRetries(0),
-	)}
+	client := llm.NewClient(cmp.Or(o.HTTP, o.Way.Client(base)), o.Timeout)
+	return llm.New(&model{options: o, endpoint: base + "/v1/messages", client: client})
 }
 
-// Stream asks the model.
-func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
+// Ask sends one request.
+func (m *model) Ask(ctx context.Context, req core.ModelRequest, bare bool) iter.Seq2[core.Delta, error] {
 	return func(yield func(core.Delta, error) bool) {
-		stream := m.client.Messages.NewStreaming(ctx, m.params(req))
-		defer func() { _ = stream.Close() }() // it was read to its end, or is no longer needed
-		a := assembly{model: m.options.Model, open: map[int64]int{}}
-		for stream.Next() {
-			if text := a.event(stream.Current()); text != "" && !yield(core.Delta{Text: text}, nil) {
-				return
-			}
+		resp, err := m.post(ctx, req, bare)
+		if err != nil {
+			yield(core.Delta{}, err)
+			return
 		}
-		switch err := stream.Err(); {
-		case a.stop != "":
-			yield(a.last(), nil)
-		case err != nil:
-			yield(core.Delta{}, m.failure(ctx, err))
-		default:
-			yield(core.Delta{}, llm.CutOff())
+		defer resp.Body.Close()
+		if resp.StatusCode/100 != 2 {
+			yield(core.Delta{}, llm.Refusal(resp, m.options.APIKey).Error())
+			return
 		}
+		a := &assembly{ctx: ctx, secret: m.options.APIKey, model: m.options.Model, source: m.source(), yield: yield,
+			blocks: map[int]*block{}}
+		a.run(resp.Body)
 	}
 }
 
-func (m *model) failure(ctx context.Context, err error) error {
-	var refused *sdk.Error
-	if ctx.Err() != nil || !errors.As(err, &refused) {
-		return llm.Broken(ctx, err)
-	}
-	f := llm.Failure{Secret: m.options.APIKey}
-	if refused.StatusCode != http.StatusOK { // else it came in the middle of an answer
-		f.Status, f.Header = refused.StatusCode, refused.Response.Header
-	}
-	var said struct {
-		Error struct{ Type, Message string }
-	}
-	if json.Unmarshal([]byte(refused.RawJSON()), &said) == nil {
-		f.Code, f.Message = said.Error.Type, said.Error.Message
-	}
-	return f.Error()
-}
+// source names where thoughts are understood. Their signatures hold for all models of a server.
+func (m *model) source() string { return m.endpoint }
 
-// assembly assembles an answer from its events.
-type assembly struct {
-	model string
-	calls []core.ToolCall
-	open  map[int64]int // content block → place in calls
-	usage core.Usage
-	stop  sdk.StopReason
-}
-
-// event adds one event and returns its text.
-func (a *assembly) event(e sdk.MessageStreamEventUnion) string {
-	switch e.Type {
-	case "message_start":
-		a.model = cmp.Or(e.Message.Model, a.model)
-		a.usage.Cached = int(e.Message.Usage.CacheReadInputTokens)
-		a.usage.Prompt = int(e.Message.Usage.InputTokens+e.Message.Usage.CacheCreationInputTokens) + a.usage.Cached
-	case "content_block_start":
-		return a.block(e)
-	case "content_block_delta":
-		if i, ok := a.open[e.Index]; ok {
-			a.calls[i].Arguments += e.Delta.PartialJSON
-		}
-		return e.Delta.Text
-	case "message_delta":
-		a.stop = e.Delta.StopReason
-		a.usage.Completion = int(e.Usage.OutputTokens)
+func (m *model) post(ctx context.Context, req core.ModelRequest, bare bool) (*http.Response, error) {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(m.request(req, bare)); err != nil {
+		return nil, &core.ModelError{Kind: core.ModelRejected, Err: fmt.Errorf("encode request: %w", err)}
 	}
-	return ""
-}
-
-func (a *assembly) block(e sdk.MessageStreamEventUnion) string {
-	if e.ContentBlock.Type != "tool_use" {
-		return e.ContentBlock.Text
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.endpoint, &body)
+	if err != nil {
+		return nil, &core.ModelError{Kind: core.ModelConfig, Err: fmt.Errorf("build request: %w", err)}
 	}
-	a.open[e.Index] = len(a.calls)
-	a.calls = append(a.calls, core.ToolCall{ID: e.ContentBlock.ID, Name: e.ContentBlock.Name})
-	return ""
-}
-
-func (a *assembly) last() core.Delta {
-	d := core.Delta{ToolCalls: a.calls, Usage: &a.usage, Model: a.model, Finish: core.FinishStop}
-	for i := range d.ToolCalls {
-		if d.ToolCalls[i].Arguments == "" {
-			d.ToolCalls[i].Arguments = "{}"
-		}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "text/event-stream, application/json")
+	r.Header.Set("Anthropic-Version", "2023-06-01")
+	r.Header.Set("X-Api-Key", m.options.APIKey)
+	resp, err := m.client.Do(r)
+	if err != nil {
+		return nil, llm.Broken(ctx, err)
 	}
-	switch a.stop {
-	case sdk.StopReasonMaxTokens, sdk.StopReasonModelContextWindowExceeded:
-		d.Finish = core.FinishLength
-	case sdk.StopReasonRefusal:
-		d.Finish = core.FinishRefused
-	case sdk.StopReasonToolUse:
-		d.Finish = core.FinishTools
-	}
-	return d
+	return resp, nil
 }

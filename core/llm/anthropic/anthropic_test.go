@@ -103,8 +103,8 @@ type answer struct {
 func (a answer) String() string {
 	usage, _ := json.Marshal(a.last.Usage)
 	calls, _ := json.Marshal(a.last.ToolCalls)
-	return fmt.Sprintf("text: %s\ncalls: %s\nfinish: %s\nusage: %s\nmodel: %s\nerror: %v\n",
-		a.text, calls, a.last.Finish, usage, a.last.Model, a.err)
+	return fmt.Sprintf("text: %s\ncalls: %s\nfinish: %s, thought %t\nusage: %s\nmodel: %s\nerror: %v\n",
+		a.text, calls, a.last.Finish, a.last.Thought, usage, a.last.Model, a.err)
 }
 
 func ask(ctx context.Context, m core.Model, req core.ModelRequest) answer {
@@ -237,4 +237,84 @@ func FuzzAnswer(f *testing.F) {
 			t.Errorf("ended with %+v", a)
 		}
 	})
+}
+
+// TestModel_thoughtsGoBack: thoughts come back with their signature before the calls of tools that they led to, but not
+// to another server.
+func TestModel_thoughtsGoBack(t *testing.T) {
+	t.Parallel()
+	var sent []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		sent = append(sent, string(body))
+		fmt.Fprint(w, `data: {"type":"message_start","message":{"model":"claude-x-1","usage":{"input_tokens":"10"}}}
+
+data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
+
+data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"look it up"}}
+
+data: {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"c2ln"}}
+
+data: {"type":"content_block_start","index":1,"content_block":{"type":"redacted_thinking","data":"xyz"}}
+
+data: {"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"t1","name":"time_now","input":{}}}
+
+data: {"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":15.5}}
+`)
+	}))
+	defer server.Close()
+	m := New(Options{BaseURL: server.URL, APIKey: key, Model: "claude-x", Effort: "high"})
+	req := core.ModelRequest{Tools: []core.ToolSpec{timeNow},
+		Messages: []core.ModelMessage{{Role: core.RoleUser, Content: "hi"}}}
+	a := ask(t.Context(), m, req)
+	if a.err != nil || !a.last.Thought || a.text != "" || *a.last.Usage != (core.Usage{Prompt: 10, Completion: 15}) {
+		t.Fatalf("%+v", a)
+	}
+	req.Messages = append(req.Messages, core.ModelMessage{Role: core.RoleAssistant, ToolCalls: a.last.ToolCalls},
+		core.ModelMessage{Role: core.RoleTool, ToolCallID: "t1", Content: "08:10"})
+	ask(t.Context(), m, req)
+	want := `"role":"assistant","content":[{"signature":"c2ln","thinking":"look it up","type":"thinking"},` +
+		`{"type":"redacted_thinking","data":"xyz"},{"type":"tool_use","id":"t1"`
+	if !strings.Contains(sent[1], want) {
+		t.Errorf("sent back %s", sent[1])
+	}
+	for _, part := range []string{`"thinking":{"type":"adaptive"}`, `"output_config":{"effort":"high"}`} {
+		if !strings.Contains(sent[0], part) {
+			t.Errorf("%s is missing in %s", part, sent[0])
+		}
+	}
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), "look it up") {
+			t.Errorf("another server got %s", body)
+		}
+	}))
+	defer other.Close()
+	ask(t.Context(), New(Options{BaseURL: other.URL, APIKey: key, Model: "claude-x"}), req)
+}
+
+// TestModel_olderModel: one that takes neither 8,192 tokens nor thinking is asked without.
+func TestModel_olderModel(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			MaxTokens int `json:"max_tokens"`
+			Thinking  any
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		if body.MaxTokens > 4096 || body.Thinking != nil {
+			w.WriteHeader(400)
+			fmt.Fprint(w, `{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: 8192 > 4096"}}`)
+			return
+		}
+		fmt.Fprint(w, `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"fine"}}`+"\n\n"+
+			`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}`+"\n\n")
+	}))
+	defer server.Close()
+	a := ask(t.Context(), New(Options{BaseURL: server.URL, APIKey: key, Model: "claude-x", Effort: "low"}),
+		core.ModelRequest{})
+	if a.err != nil || a.text != "fine" || fmt.Sprint(a.last.Reduced) != "[parameters]" {
+		t.Errorf("%+v", a)
+	}
 }

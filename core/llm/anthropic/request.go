@@ -3,76 +3,149 @@ package anthropic
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
-
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/llm"
 )
 
-// params returns a request in Anthropic's form.
-func (m *model) params(req core.ModelRequest) sdk.MessageNewParams {
-	c := convert(req)
-	p := sdk.MessageNewParams{Model: m.options.Model, MaxTokens: int64(m.options.MaxTokens), System: c.system,
-		Messages: c.messages}
-	if req.MaxTokens > 0 {
-		p.MaxTokens = int64(req.MaxTokens)
-	}
-	if req.User != 0 {
-		p.Metadata.UserID = sdk.String("everthread-" + strconv.FormatInt(int64(req.User), 10))
-	}
-	for _, spec := range req.Tools {
-		p.Tools = append(p.Tools, sdk.ToolUnionParam{OfTool: &sdk.ToolParam{
-			Name: spec.Name, Description: sdk.String(spec.Description),
-			InputSchema: param.Override[sdk.ToolInputSchemaParam](spec.Schema),
-		}})
-	}
-	if len(req.Tools) > 0 {
-		p.ToolChoice = choice(req.Choice)
-	}
-	return p
+// request is the body of POST /v1/messages.
+type request struct {
+	Model        string        `json:"model"`
+	MaxTokens    int           `json:"max_tokens"`
+	Stream       bool          `json:"stream"`
+	Metadata     *metadata     `json:"metadata,omitempty"`
+	Thinking     *kind         `json:"thinking,omitempty"`
+	OutputConfig *outputConfig `json:"output_config,omitempty"`
+	System       []*content    `json:"system,omitempty"`
+	Tools        []tool        `json:"tools,omitempty"`
+	ToolChoice   *toolChoice   `json:"tool_choice,omitempty"`
+	Messages     []message     `json:"messages"`
 }
 
-// choice returns the tool choice in Anthropic's form.
-func choice(name string) (c sdk.ToolChoiceUnionParam) {
+type (
+	metadata struct {
+		UserID string `json:"user_id"`
+	}
+	kind struct {
+		Type string `json:"type"`
+	}
+	outputConfig struct {
+		Effort string `json:"effort"`
+	}
+	tool struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		InputSchema json.RawMessage `json:"input_schema"`
+	}
+	toolChoice struct {
+		Type string `json:"type"`
+		Name string `json:"name,omitempty"`
+	}
+	message struct {
+		Role    core.Role  `json:"role"`
+		Content []*content `json:"content"`
+	}
+	source struct {
+		Type      string `json:"type"`
+		MediaType string `json:"media_type"`
+		Data      string `json:"data"`
+	}
+)
+
+// content is a block of a message. A block of thoughts is raw.
+type content struct {
+	Type         string          `json:"type"`
+	Text         string          `json:"text,omitempty"`
+	Source       *source         `json:"source,omitempty"`
+	ID           string          `json:"id,omitempty"`
+	Name         string          `json:"name,omitempty"`
+	Input        json.RawMessage `json:"input,omitempty"`
+	ToolUseID    string          `json:"tool_use_id,omitempty"`
+	IsError      bool            `json:"is_error,omitempty"`
+	Content      []*content      `json:"content,omitempty"`
+	CacheControl *kind           `json:"cache_control,omitempty"`
+	raw          json.RawMessage
+}
+
+// MarshalJSON returns the block.
+func (c *content) MarshalJSON() ([]byte, error) {
+	type plain content
+	if c.raw != nil {
+		return c.raw, nil
+	}
+	return json.Marshal((*plain)(c))
+}
+
+func words(s string) *content { return &content{Type: "text", Text: s} }
+
+// request returns a request in Anthropic's form; bare, without what a server or an older model may not know.
+func (m *model) request(req core.ModelRequest, bare bool) request {
+	c := m.convert(req, bare)
+	r := request{Model: m.options.Model, MaxTokens: defaultTokens, Stream: true, System: c.system, Messages: c.messages}
+	switch {
+	case req.MaxTokens > 0:
+		r.MaxTokens = req.MaxTokens
+	case bare:
+		r.MaxTokens = bareTokens
+	}
+	for _, spec := range req.Tools {
+		r.Tools = append(r.Tools, tool{spec.Name, spec.Description, spec.Schema})
+	}
+	if len(req.Tools) > 0 {
+		r.ToolChoice = choice(req.Choice)
+	}
+	if bare {
+		return r
+	}
+	if req.User != 0 {
+		r.Metadata = &metadata{"everthread-" + strconv.FormatInt(int64(req.User), 10)}
+	}
+	if forced := r.ToolChoice != nil && r.ToolChoice.Type != "none"; m.options.Effort != "" && !forced {
+		r.Thinking, r.OutputConfig = &kind{"adaptive"}, &outputConfig{m.options.Effort}
+	}
+	return r
+}
+
+// choice returns the tool choice in Anthropic's form; nil: the model's.
+func choice(name string) *toolChoice {
 	switch name {
 	case "", "auto":
+		return nil
 	case "none":
-		c.OfNone = &sdk.ToolChoiceNoneParam{}
+		return &toolChoice{Type: "none"}
 	case "required":
-		c.OfAny = &sdk.ToolChoiceAnyParam{}
-	default:
-		c.OfTool = &sdk.ToolChoiceToolParam{Name: name}
+		return &toolChoice{Type: "any"}
 	}
-	return c
+	return &toolChoice{Type: "tool", Name: name}
 }
 
 // conversion converts a prompt to Anthropic's form: system messages are separate, the others alternate between user and
 // assistant, no text is empty, and each tool call is directly followed by its result.
 type conversion struct {
-	system   []sdk.TextBlockParam
-	messages []sdk.MessageParam
+	system   []*content
+	messages []message
 	paired   map[string]bool // ids of tool calls that have their result
+	source   string          // whose thoughts are sent back
+	bare     bool            // nothing is marked
 }
 
 // convert converts a prompt, and marks its stable prefix and its last message for caching.
-func convert(req core.ModelRequest) *conversion {
-	c := &conversion{paired: map[string]bool{}}
+func (m *model) convert(req core.ModelRequest, bare bool) *conversion {
+	c := &conversion{paired: map[string]bool{}, source: m.source(), bare: bare}
 	if len(req.Tools) > 0 {
 		c.pair(req.Messages)
 	}
-	for i, m := range req.Messages {
-		c.add(m)
+	for i, one := range req.Messages {
+		c.add(one)
 		if i == req.CachePrefix-1 {
 			c.mark()
 		}
 	}
 	if len(c.messages) == 0 {
-		c.append(sdk.MessageParamRoleUser, sdk.NewTextBlock(nothing))
+		c.append(core.RoleUser, words(nothing))
 	}
 	c.mark()
 	return c
@@ -103,53 +176,61 @@ func (c *conversion) add(m core.ModelMessage) {
 	switch m.Role {
 	case core.RoleSystem:
 		if strings.TrimSpace(m.Content) != "" {
-			c.system = append(c.system, sdk.TextBlockParam{Text: m.Content})
+			c.system = append(c.system, words(m.Content))
 		}
 	case core.RoleAssistant:
 		c.assistant(m)
 	case core.RoleTool:
-		c.append(sdk.MessageParamRoleUser, c.result(m))
+		c.append(core.RoleUser, c.result(m))
 	default:
-		c.text(sdk.MessageParamRoleUser, m.Content)
+		c.text(core.RoleUser, m.Content)
 		for _, image := range m.Images {
 			data := base64.StdEncoding.EncodeToString(image.Data)
-			c.append(sdk.MessageParamRoleUser, sdk.NewImageBlockBase64(image.MIME, data))
+			c.append(core.RoleUser, &content{Type: "image", Source: &source{"base64", image.MIME, data}})
 		}
 	}
 }
 
 func (c *conversion) assistant(m core.ModelMessage) {
 	if len(c.messages) == 0 {
-		c.append(sdk.MessageParamRoleUser, sdk.NewTextBlock(nothing))
+		c.append(core.RoleUser, words(nothing))
 	}
-	c.text(sdk.MessageParamRoleAssistant, m.Content)
 	for _, call := range m.ToolCalls {
-		c.append(sdk.MessageParamRoleAssistant, c.use(call))
+		for _, raw := range thoughtsOf(call, c.source) {
+			if c.paired[call.ID] { // thoughts come first
+				c.append(core.RoleAssistant, &content{raw: raw})
+			}
+		}
+	}
+	c.text(core.RoleAssistant, m.Content)
+	for _, call := range m.ToolCalls {
+		c.append(core.RoleAssistant, c.use(call))
 	}
 }
 
 // use returns a tool call, or a text about it if it has no result or no tools are offered: the API refuses such calls.
-func (c *conversion) use(call core.ToolCall) sdk.ContentBlockParamUnion {
+func (c *conversion) use(call core.ToolCall) *content {
 	if !c.paired[call.ID] {
-		return sdk.NewTextBlock(fmt.Sprintf("[used the tool %s with %s]", call.Name, call.Arguments))
+		return words(llm.Used(call))
 	}
 	input := json.RawMessage(call.Arguments)
 	var object map[string]json.RawMessage
 	if json.Unmarshal(input, &object) != nil || object == nil {
 		input = json.RawMessage("{}")
 	}
-	return sdk.NewToolUseBlock(toolID(call.ID), input, call.Name)
+	return &content{Type: "tool_use", ID: toolID(call.ID), Name: call.Name, Input: input}
 }
 
-func (c *conversion) result(m core.ModelMessage) sdk.ContentBlockParamUnion {
-	content := m.Content
-	if strings.TrimSpace(content) == "" {
-		content = "(no output)"
+func (c *conversion) result(m core.ModelMessage) *content {
+	text := m.Content
+	if strings.TrimSpace(text) == "" {
+		text = "(no output)"
 	}
 	if !c.paired[m.ToolCallID] {
-		return sdk.NewTextBlock("[result of a tool:\n" + content + "\n]")
+		return words(llm.Returned(text))
 	}
-	return sdk.NewToolResultBlock(toolID(m.ToolCallID), content, strings.HasPrefix(content, "Error: "))
+	return &content{Type: "tool_result", ToolUseID: toolID(m.ToolCallID), IsError: strings.HasPrefix(text, "Error: "),
+		Content: []*content{words(text)}}
 }
 
 var notInID = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
@@ -157,17 +238,17 @@ var notInID = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
 // toolID returns id in the characters that the API accepts; other servers use more.
 func toolID(id string) string { return notInID.ReplaceAllString(id, "_") }
 
-func (c *conversion) text(role sdk.MessageParamRole, text string) {
+func (c *conversion) text(role core.Role, text string) {
 	if strings.TrimSpace(text) != "" {
-		c.append(role, sdk.NewTextBlock(text))
+		c.append(role, words(text))
 	}
 }
 
 // append adds a block to the last message, or to a new one if that has the other role.
-func (c *conversion) append(role sdk.MessageParamRole, block sdk.ContentBlockParamUnion) {
+func (c *conversion) append(role core.Role, block *content) {
 	last := len(c.messages) - 1
 	if last < 0 || c.messages[last].Role != role {
-		c.messages = append(c.messages, sdk.MessageParam{Role: role})
+		c.messages = append(c.messages, message{Role: role})
 		last++
 	}
 	c.messages[last].Content = append(c.messages[last].Content, block)
@@ -175,14 +256,11 @@ func (c *conversion) append(role sdk.MessageParamRole, block sdk.ContentBlockPar
 
 // mark puts a cache mark on the last block, or on the system text if there is none.
 func (c *conversion) mark() {
-	if len(c.messages) == 0 {
-		if n := len(c.system); n > 0 {
-			c.system[n-1].CacheControl = sdk.NewCacheControlEphemeralParam()
-		}
-		return
+	blocks := c.system
+	if len(c.messages) > 0 {
+		blocks = c.messages[len(c.messages)-1].Content
 	}
-	blocks := c.messages[len(c.messages)-1].Content
-	if control := blocks[len(blocks)-1].GetCacheControl(); control != nil {
-		*control = sdk.NewCacheControlEphemeralParam()
+	if n := len(blocks); n > 0 && !c.bare {
+		blocks[n-1].CacheControl = &kind{"ephemeral"}
 	}
 }

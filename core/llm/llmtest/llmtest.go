@@ -20,6 +20,8 @@ type Reply struct {
 	Finish    core.Finish // empty: tools if there are ToolCalls, else stop
 	Usage     *core.Usage // nil: none is reported
 	Model     string      // empty: "scripted"
+	Thought   bool
+	Reduced   []core.Reduction
 
 	Pieces int           // number of deltas for Text; 0: one
 	Delay  time.Duration // before the first delta and between deltas
@@ -124,7 +126,7 @@ func last(r Reply) core.Delta {
 		finish = core.FinishTools
 	}
 	return core.Delta{ToolCalls: r.ToolCalls, Finish: cmp.Or(r.Finish, finish), Usage: r.Usage,
-		Model: cmp.Or(r.Model, "scripted")}
+		Thought: r.Thought, Reduced: r.Reduced, Model: cmp.Or(r.Model, "scripted")}
 }
 
 // pieces cuts text at rune boundaries into at most n pieces; none if it is empty.

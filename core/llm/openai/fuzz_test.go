@@ -58,7 +58,7 @@ func FuzzFailure(f *testing.F) {
 }
 
 func BenchmarkEncode25KB(b *testing.B) {
-	m := New(Options{Model: "gpt-x"}).(*model)
+	m := newClient(Options{Model: "gpt-x"})
 	req := full()
 	for range 60 {
 		req.Messages = append(req.Messages, core.ModelMessage{Role: core.RoleUser,
@@ -67,7 +67,7 @@ func BenchmarkEncode25KB(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		var body strings.Builder
-		if err := m.encode(&body, req, 0); err != nil {
+		if err := m.encode(&body, req, false); err != nil {
 			b.Fatal(err)
 		}
 		b.SetBytes(int64(body.Len()))

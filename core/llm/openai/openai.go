@@ -1,9 +1,5 @@
 // Package openai is a client for chat models with the OpenAI API: OpenAI itself,
 // Ollama, llama.cpp, vLLM, OpenRouter and many others.
-//
-// It uses the types of go-openai where they fit, but not its client, which hides the
-// headers of a refusal (Retry-After), cannot distinguish [DONE] from a broken
-// connection, gives up at 300 keep-alive comments, and encodes each message twice.
 package openai
 
 import (
@@ -16,12 +12,10 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm"
-	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -33,27 +27,28 @@ type Options struct {
 	BaseURL string // up to and with /v1; empty: DefaultBaseURL
 	APIKey  string // empty: none is sent
 	Model   string
+	Effort  string        // how much a model thinks, in the provider's words; empty: it decides
 	Timeout time.Duration // longest silence of the server; 0: no limit
 	Way     *egress.Gate  // nil: the policy alone
 }
 
-// model is a core.Model.
+// model is the llm.Client.
 type model struct {
 	endpoint string
 	invalid  error // of BaseURL
 	options  Options
 	client   *http.Client
-	own      bool         // the server is OpenAI's
-	lacks    atomic.Int32 // the parameters that the server turned out not to know
+	own      bool // the server is OpenAI's
 }
 
-// New returns the model. An invalid address is an error of Stream, of kind
-// ModelConfig. The temperature is left to the server.
+// New returns the model. An invalid address is an error of Stream, of kind ModelConfig. The temperature is left to the
+// server.
 //
 // The bound of a completion is sent as max_completion_tokens to OpenAI, whose newer models refuse max_tokens, and as
-// max_tokens to every other server, since many know nothing else. If a server refuses this or another optional
-// parameter by name, the request is repeated without it, and later requests omit it.
-func New(o Options) core.Model {
+// max_tokens to every other server, since many know nothing else.
+func New(o Options) core.Model { return llm.New(newClient(o)) }
+
+func newClient(o Options) *model {
 	base := cmp.Or(strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/chat/completions"), DefaultBaseURL)
 	m := &model{endpoint: base + "/chat/completions", options: o,
 		client: llm.NewClient(o.Way.Client(base), o.Timeout)}
@@ -67,47 +62,33 @@ func New(o Options) core.Model {
 	return m
 }
 
-// Stream asks the model.
-func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
+// source names the model and its server.
+func (m *model) source() string { return m.options.Model + " " + m.endpoint }
+
+// Ask sends one request.
+func (m *model) Ask(ctx context.Context, req core.ModelRequest, bare bool) iter.Seq2[core.Delta, error] {
 	return func(yield func(core.Delta, error) bool) {
-		resp, err := m.send(ctx, req)
+		resp, err := m.post(ctx, req, bare)
 		if err != nil {
 			yield(core.Delta{}, err)
 			return
 		}
 		defer resp.Body.Close()
-		a := &assembly{ctx: ctx, secret: m.options.APIKey, model: m.options.Model, yield: yield}
+		if resp.StatusCode/100 != 2 {
+			yield(core.Delta{}, llm.Refusal(resp, m.options.APIKey).Error())
+			return
+		}
+		a := &assembly{ctx: ctx, secret: m.options.APIKey, model: m.options.Model, source: m.source(), yield: yield}
 		a.run(resp.Body)
 	}
 }
 
-// send returns an answer with a good status. Each optional parameter is dropped at most once, so the loop ends.
-func (m *model) send(ctx context.Context, req core.ModelRequest) (*http.Response, error) {
+func (m *model) post(ctx context.Context, req core.ModelRequest, bare bool) (*http.Response, error) {
 	if m.invalid != nil {
 		return nil, &core.ModelError{Kind: core.ModelConfig, Err: m.invalid}
 	}
-	for {
-		lacks := m.lacks.Load()
-		resp, err := m.post(ctx, req, parameter(lacks))
-		if err != nil {
-			return nil, err
-		}
-		if resp.StatusCode/100 == 2 {
-			return resp, nil
-		}
-		failure := llm.Refusal(resp, m.options.APIKey)
-		_ = resp.Body.Close() // the failure was read
-		unknown := refusedParameter(failure, parameter(lacks))
-		if unknown == 0 {
-			return nil, failure.Error()
-		}
-		m.lacks.Or(int32(unknown))
-	}
-}
-
-func (m *model) post(ctx context.Context, req core.ModelRequest, lacks parameter) (*http.Response, error) {
 	var body bytes.Buffer
-	if err := m.encode(&body, req, lacks); err != nil {
+	if err := m.encode(&body, req, bare); err != nil {
 		return nil, &core.ModelError{Kind: core.ModelRejected, Err: fmt.Errorf("encode request: %w", err)}
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.endpoint, &body)
@@ -124,31 +105,4 @@ func (m *model) post(ctx context.Context, req core.ModelRequest, lacks parameter
 		return nil, llm.Broken(ctx, err)
 	}
 	return resp, nil
-}
-
-var unknownParameter = text.Pattern(
-	`(?i)unsupported|not supported|unrecognized|unknown|unexpected|extra|not permitted|not allowed|deprecated`)
-
-// refusedParameter returns the optional parameter that a refusal names as
-// unknown, 0 if it names none. lacks are those already known.
-func refusedParameter(f llm.Failure, lacks parameter) parameter {
-	text := f.Code + " " + f.Message
-	refused := f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity
-	if !refused || !unknownParameter().MatchString(text) {
-		return 0
-	}
-	var found parameter
-	switch {
-	case strings.Contains(text, "stream_options"):
-		found = parameterUsage
-	case strings.Contains(text, "max_tokens"), strings.Contains(text, "max_completion_tokens"):
-		found = parameterLimit
-		if lacks&parameterLimit != 0 {
-			found = parameterLimits
-		}
-	case strings.Contains(text, "safety_identifier"), strings.Contains(text, "prompt_cache_key"),
-		strings.HasSuffix(f.Code, " user"), strings.Contains(text, `"user"`):
-		found = parameterUser
-	}
-	return found &^ lacks
 }

@@ -6,91 +6,97 @@ import (
 	"io"
 	"strconv"
 
-	api "github.com/sashabaranov/go-openai"
-
 	"github.com/everthread/everthread/core"
-)
-
-// parameter is a set of optional parameters that a server may not know.
-type parameter int32
-
-const (
-	parameterLimit  parameter = 1 << iota // the usual one of max_tokens and max_completion_tokens
-	parameterUsage                        // stream_options
-	parameterUser                         // user, safety_identifier, prompt_cache_key
-	parameterLimits                       // the other one too
 )
 
 // chatRequest is the body of POST /chat/completions.
 type chatRequest struct {
-	Model               string             `json:"model"`
-	Stream              bool               `json:"stream"`
-	StreamOptions       *api.StreamOptions `json:"stream_options,omitempty"`
-	MaxTokens           int                `json:"max_tokens,omitempty"`
-	MaxCompletionTokens int                `json:"max_completion_tokens,omitempty"`
-	User                string             `json:"user,omitempty"`
-	SafetyIdentifier    string             `json:"safety_identifier,omitempty"`
-	PromptCacheKey      string             `json:"prompt_cache_key,omitempty"`
-	Tools               []tool             `json:"tools,omitempty"`
-	ToolChoice          any                `json:"tool_choice,omitempty"`
-	Messages            []message          `json:"messages"`
+	Model               string         `json:"model"`
+	Stream              bool           `json:"stream"`
+	StreamOptions       *streamOptions `json:"stream_options,omitempty"`
+	MaxTokens           int            `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int            `json:"max_completion_tokens,omitempty"`
+	ReasoningEffort     string         `json:"reasoning_effort,omitempty"`
+	User                string         `json:"user,omitempty"`
+	SafetyIdentifier    string         `json:"safety_identifier,omitempty"`
+	PromptCacheKey      string         `json:"prompt_cache_key,omitempty"`
+	Tools               []tool         `json:"tools,omitempty"`
+	ToolChoice          any            `json:"tool_choice,omitempty"`
+	Messages            []message      `json:"messages"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
 }
 
 type tool struct {
-	Type     string                 `json:"type"`
-	Function api.FunctionDefinition `json:"function"`
+	Type     string   `json:"type"`
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
 }
 
 // message always has content, since some servers refuse it missing or null.
 type message struct {
 	Role       core.Role  `json:"role"`
-	Content    any        `json:"content"` // string or []api.ChatMessagePart
+	Content    any        `json:"content"` // string or []part
 	ToolCalls  []toolCall `json:"tool_calls,omitempty"`
 	ToolCallID string     `json:"tool_call_id,omitempty"`
+	thoughts
 }
 
-type toolCall struct {
-	ID       string           `json:"id"`
-	Type     string           `json:"type"`
-	Function api.FunctionCall `json:"function"`
+type part struct {
+	Type  string    `json:"type"`
+	Text  string    `json:"text,omitempty"`
+	Image *imageURL `json:"image_url,omitempty"`
 }
 
-// encode writes the body of a request, without the parameters that the server lacks.
-func (m *model) encode(w io.Writer, req core.ModelRequest, lacks parameter) error {
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+// encode writes the body of a request; bare, without optional parameters.
+func (m *model) encode(w io.Writer, req core.ModelRequest, bare bool) error {
 	body := chatRequest{
-		Model:      m.options.Model,
-		Stream:     true,
-		Tools:      tools(req.Tools),
-		ToolChoice: choice(req),
-		Messages:   messages(req.Messages),
+		Model:    m.options.Model,
+		Stream:   true,
+		Tools:    tools(req.Tools),
+		Messages: m.messages(req.Messages, bare),
 	}
-	if lacks&parameterUsage == 0 {
-		body.StreamOptions = &api.StreamOptions{IncludeUsage: true}
-	}
-	switch newer := m.own != (lacks&parameterLimit != 0); {
-	case lacks&parameterLimits != 0:
-	case newer:
-		body.MaxCompletionTokens = req.MaxTokens
-	default:
-		body.MaxTokens = req.MaxTokens
-	}
-	switch user := "everthread-" + strconv.FormatInt(int64(req.User), 10); {
-	case lacks&parameterUser != 0 || req.User == 0:
-	case m.own:
-		body.SafetyIdentifier, body.PromptCacheKey = user, user
-	default:
-		body.User = user
+	if !bare {
+		m.optional(&body, req)
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(body)
 }
 
+// optional adds what a server may not know.
+func (m *model) optional(body *chatRequest, req core.ModelRequest) {
+	body.StreamOptions = &streamOptions{IncludeUsage: true}
+	body.ToolChoice, body.ReasoningEffort = choice(req), m.options.Effort
+	if m.own {
+		body.MaxCompletionTokens = req.MaxTokens
+	} else {
+		body.MaxTokens = req.MaxTokens
+	}
+	switch user := "everthread-" + strconv.FormatInt(int64(req.User), 10); {
+	case req.User == 0:
+	case m.own:
+		body.SafetyIdentifier, body.PromptCacheKey = user, user
+	default:
+		body.User = user
+	}
+}
+
 func tools(specs []core.ToolSpec) []tool {
 	out := make([]tool, 0, len(specs))
 	for _, s := range specs {
-		f := api.FunctionDefinition{Name: s.Name, Description: s.Description, Parameters: s.Schema}
-		out = append(out, tool{"function", f})
+		out = append(out, tool{"function", function{Name: s.Name, Description: s.Description, Parameters: s.Schema}})
 	}
 	return out
 }
@@ -106,18 +112,31 @@ func choice(req core.ModelRequest) any {
 	return map[string]any{"type": "function", "function": map[string]string{"name": req.Choice}}
 }
 
-// messages joins the leading system messages into one: the templates of many
-// local models accept only one, at the start.
-func messages(in []core.ModelMessage) []message {
+// messages joins the leading system messages into one: the templates of many local models accept only one, at the start.
+// Thoughts go back only while the model uses tools, that is after the person's last message, and not with bare.
+func (m *model) messages(in []core.ModelMessage, bare bool) []message {
 	out := make([]message, 0, len(in))
-	for i, m := range in {
-		if i > 0 && m.Role == core.RoleSystem && len(out) == 1 && out[0].Role == core.RoleSystem {
-			out[0].Content = out[0].Content.(string) + "\n\n" + m.Content
+	latest := 0
+	for i, one := range in {
+		if one.Role == core.RoleUser {
+			latest = i
+		}
+	}
+	for i, one := range in {
+		if i > 0 && one.Role == core.RoleSystem && len(out) == 1 && out[0].Role == core.RoleSystem {
+			out[0].Content = out[0].Content.(string) + "\n\n" + one.Content
 			continue
 		}
-		out = append(out, message{
-			Role: m.Role, Content: content(m), ToolCalls: toolCalls(m.ToolCalls), ToolCallID: m.ToolCallID,
-		})
+		next := message{Role: one.Role, Content: content(one), ToolCallID: one.ToolCallID}
+		for _, call := range one.ToolCalls {
+			e := extraOf(call, m.source())
+			if e.Message != nil && i > latest && !bare {
+				next.thoughts = *e.Message
+			}
+			next.ToolCalls = append(next.ToolCalls,
+				toolCall{call.ID, "function", calledInFull{Name: call.Name, Arguments: call.Arguments}, e.Call})
+		}
+		out = append(out, next)
 	}
 	return out
 }
@@ -126,24 +145,13 @@ func content(m core.ModelMessage) any {
 	if len(m.Images) == 0 || m.Role != core.RoleUser {
 		return m.Content
 	}
-	var parts []api.ChatMessagePart
+	var parts []part
 	if m.Content != "" {
-		parts = append(parts, api.ChatMessagePart{Type: api.ChatMessagePartTypeText, Text: m.Content})
+		parts = append(parts, part{Type: "text", Text: m.Content})
 	}
 	for _, image := range m.Images {
 		data := "data:" + image.MIME + ";base64," + base64.StdEncoding.EncodeToString(image.Data)
-		parts = append(parts, api.ChatMessagePart{
-			Type:     api.ChatMessagePartTypeImageURL,
-			ImageURL: &api.ChatMessageImageURL{URL: data},
-		})
+		parts = append(parts, part{Type: "image_url", Image: &imageURL{data}})
 	}
 	return parts
-}
-
-func toolCalls(calls []core.ToolCall) []toolCall {
-	var out []toolCall
-	for _, call := range calls {
-		out = append(out, toolCall{call.ID, "function", api.FunctionCall{Name: call.Name, Arguments: call.Arguments}})
-	}
-	return out
 }

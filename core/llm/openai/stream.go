@@ -1,220 +1,156 @@
 package openai
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
-	"strings"
-
-	api "github.com/sashabaranov/go-openai"
+	"maps"
+	"slices"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm"
-)
-
-// Bounds of an answer; more is cut off.
-const (
-	longestLine   = 4 << 20
-	longestAnswer = 32 << 20
-	mostJoined    = 64 // lines of one event
 )
 
 // chunk is one event of a stream, or a whole answer if Message is set in place of Delta.
 type chunk struct {
 	Model   string `json:"model"`
 	Choices []struct {
-		Delta        piece  `json:"delta"`
-		Message      *piece `json:"message"`
-		FinishReason string `json:"finish_reason"`
+		Delta        piece    `json:"delta"`
+		Message      *piece   `json:"message"`
+		FinishReason flexible `json:"finish_reason"`
 	} `json:"choices"`
-	Usage *api.Usage      `json:"usage"`
+	Usage *usage          `json:"usage"`
 	Error json.RawMessage `json:"error"`
+}
+
+type usage struct {
+	Prompt     llm.Number `json:"prompt_tokens"`
+	Completion llm.Number `json:"completion_tokens"`
+	PromptSome struct {
+		Cached llm.Number `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	CompletionSome struct {
+		Reasoning llm.Number `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
 }
 
 type piece struct {
 	Content   flexible   `json:"content"`
-	Refusal   string     `json:"refusal"`
+	Refusal   flexible   `json:"refusal"`
 	ToolCalls []callPart `json:"tool_calls"`
+	// FunctionCall is the older form of one tool call.
+	FunctionCall *callFunction `json:"function_call"`
+
+	ReasoningContent flexible          `json:"reasoning_content"`
+	Reasoning        flexible          `json:"reasoning"`
+	ReasoningDetails []json.RawMessage `json:"reasoning_details"`
 }
 
 type callPart struct {
-	Index    *int   `json:"index"`
-	ID       string `json:"id"`
-	Function struct {
-		Name      string   `json:"name"`
-		Arguments flexible `json:"arguments"`
-	} `json:"function"`
+	Index    *int
+	ID       flexible
+	Function callFunction
+	// rest is what the provider wants back with the call.
+	rest map[string]json.RawMessage
+}
+
+type callFunction struct {
+	Name      flexible `json:"name"`
+	Arguments flexible `json:"arguments"`
+}
+
+// UnmarshalJSON reads a part of a call in any form, and never fails.
+func (p *callPart) UnmarshalJSON(b []byte) error {
+	if json.Unmarshal(b, &p.rest) != nil {
+		return nil
+	}
+	for name, field := range map[string]any{"index": &p.Index, "id": &p.ID, "function": &p.Function} {
+		_ = llm.Decode(p.rest[name], field) // in another form, it counts as missing
+		delete(p.rest, name)
+	}
+	delete(p.rest, "type")
+	maps.DeleteFunc(p.rest, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
+	return nil
 }
 
 // flexible is a string that some servers send in another form: as a list of parts, of
 // which those of type text count, or as the object that it should encode.
 type flexible string
 
-// UnmarshalJSON reads any of the forms.
+// UnmarshalJSON reads any of the forms, and never fails.
 func (f *flexible) UnmarshalJSON(b []byte) error {
 	switch b[0] {
 	case '"':
-		return json.Unmarshal(b, (*string)(f))
+		_ = json.Unmarshal(b, (*string)(f)) // it is a string
 	case 'n':
-		return nil
 	case '[':
-		return f.join(b)
+		f.join(b)
+	default:
+		*f = flexible(b)
 	}
-	*f = flexible(b)
 	return nil
 }
 
-func (f *flexible) join(b []byte) error {
+func (f *flexible) join(b []byte) {
 	var parts []struct {
 		Type string   `json:"type"`
 		Text flexible `json:"text"`
 	}
-	if err := json.Unmarshal(b, &parts); err != nil {
-		return err
+	if llm.Decode(b, &parts) != nil {
+		return
 	}
 	for _, part := range parts {
 		if part.Type == "text" || part.Type == "" {
 			*f += part.Text
 		}
 	}
-	return nil
 }
 
 // errEnough ends the reading of an answer early: the consumer stopped, or an error was yielded.
 var errEnough = errors.New("enough")
-
-// errPartial is the error of an event that may continue on the next line.
-var errPartial = errors.New("not yet JSON")
 
 // assembly assembles an answer from its pieces and yields it.
 type assembly struct {
 	ctx      context.Context
 	secret   string
 	model    string
+	source   string // of what is kept in core.ToolCall.Extra
 	yield    func(core.Delta, error) bool
-	thought  thought
 	calls    []core.ToolCall
 	indexes  []int // of calls, in the stream
+	rest     []map[string]json.RawMessage
+	thoughts thoughts
 	finish   string
 	refused  bool
-	answered bool // a choice was read
-	done     bool // [DONE] or a whole answer was read
+	thought  bool
+	foreign  bool // an event was read that is none of an answer
 	usage    *core.Usage
 }
 
 // run reads an answer to its end and yields its pieces, last the one with Finish.
 func (a *assembly) run(body io.Reader) {
-	reader := bufio.NewReader(io.LimitReader(body, longestAnswer))
-	err := a.read(reader)
+	done, err := llm.Events(body, a.event)
 	switch {
 	case errors.Is(err, errEnough):
-		return
-	case err != nil && !a.complete():
-		_ = a.fail(llm.Broken(a.ctx, err)) // it was yielded
-	case !a.complete():
-		_ = a.fail(llm.CutOff())
-	case a.text(a.thought.rest()) == nil:
+	case a.finish != "", done && err == nil && !a.foreign:
 		a.yield(a.last(), nil)
-	}
-}
-
-// complete reports whether the answer is complete. After the finish reason only the usage can be lost.
-func (a *assembly) complete() bool { return a.done || a.finish != "" }
-
-// read reads an answer. By its first byte it is a stream, one JSON object although a stream was requested, or neither.
-func (a *assembly) read(r *bufio.Reader) error {
-	first, err := firstByte(r)
-	switch {
-	case errors.Is(err, io.EOF):
-		return a.fail(&core.ModelError{Kind: core.ModelDown, Err: errors.New("the model server sent an empty answer")})
+	case done && err == nil:
+		_ = a.fail(llm.Unreadable(llm.ErrMalformed)) // it was yielded
+	case llm.Unreadable(err) != nil:
+		_ = a.fail(llm.Unreadable(err)) // it was yielded
 	case err != nil:
-		return err
-	case first == '{':
-		return a.whole(r)
-	case first == '<':
-		return a.fail(&core.ModelError{Kind: core.ModelDown, Err: errors.New(
-			"a web page came in place of a model's answer; check llm.base_url (it often ends in /v1) and any proxy before it")})
-	}
-	return a.events(r)
-}
-
-// firstByte skips white space and a byte order mark, and peeks at the next byte.
-func firstByte(r *bufio.Reader) (byte, error) {
-	for {
-		b, err := r.ReadByte()
-		if err != nil {
-			return 0, err
-		}
-		switch b {
-		case ' ', '\t', '\r', '\n', 0xEF, 0xBB, 0xBF:
-		default:
-			return b, r.UnreadByte()
-		}
+		_ = a.fail(llm.Broken(a.ctx, err))
+	default:
+		_ = a.fail(llm.CutOff())
 	}
 }
 
-// whole reads an answer that is no stream.
-func (a *assembly) whole(r io.Reader) error {
-	body, err := io.ReadAll(r)
-	if err != nil {
-		return err
-	}
-	err = a.event(body)
-	if errors.Is(err, errPartial) || err == nil && !a.answered {
-		return a.malformed()
-	}
-	if err != nil {
-		return err
-	}
-	a.done = true
-	return nil
-}
-
-// events reads a stream of server-sent events. Data on several lines is joined, as some
-// servers send it; comments and other fields are skipped.
-func (a *assembly) events(r io.Reader) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 4<<10), longestLine)
-	var pending []byte
-	joined := 0
-	for lines.Scan() {
-		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
-		if len(pending) > 0 && (len(lines.Bytes()) == 0 || joined == mostJoined) {
-			return a.malformed()
-		}
-		if data = bytes.TrimSpace(data); !ok || len(data) == 0 {
-			continue
-		}
-		if string(data) == "[DONE]" {
-			a.done = true
-			return nil
-		}
-		pending = append(pending, data...)
-		switch err := a.event(pending); {
-		case errors.Is(err, errPartial):
-			joined++
-		case err != nil:
-			return err
-		default:
-			pending, joined = pending[:0], 0
-		}
-	}
-	return lines.Err()
-}
-
-// event adds one event. errPartial means that it is not yet JSON.
+// event adds one event.
 func (a *assembly) event(data []byte) error {
 	var c chunk
-	var syntax *json.SyntaxError
-	err := json.Unmarshal(data, &c)
-	switch {
-	case errors.As(err, &syntax):
-		return errPartial
-	case err != nil:
-		return a.malformed()
+	if data[0] != '{' || llm.Decode(data, &c) != nil {
+		return llm.ErrMalformed
 	}
 	if len(c.Error) > 0 && string(c.Error) != "null" {
 		failure := llm.ReadError(c.Error)
@@ -224,16 +160,15 @@ func (a *assembly) event(data []byte) error {
 	if c.Model != "" {
 		a.model = c.Model
 	}
-	if c.Usage != nil {
-		a.usage = usage(c.Usage)
-	}
+	a.count(c.Usage)
 	if len(c.Choices) == 0 {
+		a.foreign = a.foreign || c.Usage == nil && c.Model == "" && a.usage == nil
 		return nil
 	}
-	a.answered = true
+	a.foreign = false
 	choice := c.Choices[0]
 	if choice.FinishReason != "" {
-		a.finish = choice.FinishReason
+		a.finish = string(choice.FinishReason)
 	}
 	if choice.Message != nil {
 		return a.piece(*choice.Message)
@@ -241,12 +176,27 @@ func (a *assembly) event(data []byte) error {
 	return a.piece(choice.Delta)
 }
 
+func (a *assembly) count(u *usage) {
+	if u == nil || u.Prompt == 0 && u.Completion == 0 {
+		return
+	}
+	a.usage = &core.Usage{Prompt: int(u.Prompt), Cached: int(u.PromptSome.Cached), Completion: int(u.Completion)}
+	a.thought = a.thought || u.CompletionSome.Reasoning > 0
+}
+
 func (a *assembly) piece(p piece) error {
 	a.refused = a.refused || p.Refusal != ""
 	for _, part := range p.ToolCalls {
 		a.call(part)
 	}
-	return a.text(a.thought.strip(string(p.Content)))
+	if p.FunctionCall != nil {
+		a.call(callPart{Index: new(int), Function: *p.FunctionCall})
+	}
+	a.thoughts.add(p)
+	if p.Content != "" && !a.yield(core.Delta{Text: string(p.Content)}, nil) {
+		return errEnough
+	}
+	return nil
 }
 
 // call adds a part of a tool call. Servers identify calls by the index, the id, or both.
@@ -258,16 +208,26 @@ func (a *assembly) call(p callPart) {
 		if p.Index != nil {
 			at = *p.Index
 		}
-		a.calls, a.indexes = append(a.calls, core.ToolCall{}), append(a.indexes, at)
+		a.calls, a.indexes, a.rest = append(a.calls, core.ToolCall{}), append(a.indexes, at), append(a.rest, p.rest)
+	} else if len(p.rest) > 0 {
+		a.rest[i] = merged(a.rest[i], p.rest)
 	}
 	call := &a.calls[i]
 	if p.ID != "" {
-		call.ID = p.ID
+		call.ID = string(p.ID)
 	}
 	if call.Name == "" {
-		call.Name = p.Function.Name
+		call.Name = string(p.Function.Name)
 	}
 	call.Arguments += string(p.Function.Arguments)
+}
+
+func merged(a, b map[string]json.RawMessage) map[string]json.RawMessage {
+	if a == nil {
+		return b
+	}
+	maps.Copy(a, b)
+	return a
 }
 
 // find returns the call that p continues, -1 if it begins one.
@@ -277,7 +237,7 @@ func (a *assembly) find(p callPart) int {
 		if p.Index != nil && a.indexes[i] != *p.Index {
 			continue
 		}
-		if p.ID != "" && p.ID != a.calls[i].ID && (a.calls[i].ID != "" || p.Index == nil) {
+		if id := string(p.ID); id != "" && id != a.calls[i].ID && (a.calls[i].ID != "" || p.Index == nil) {
 			continue
 		}
 		if p.Index == nil && p.ID == "" && p.Function.Name != "" {
@@ -288,28 +248,20 @@ func (a *assembly) find(p callPart) int {
 	return -1
 }
 
-func (a *assembly) text(s string) error {
-	if s != "" && !a.yield(core.Delta{Text: s}, nil) {
-		return errEnough
-	}
-	return nil
-}
-
 func (a *assembly) last() core.Delta {
-	d := core.Delta{ToolCalls: a.calls, Usage: a.usage, Model: a.model, Finish: core.FinishStop}
-	switch a.finish {
-	case "length", "max_tokens", "model_length":
-		d.Finish = core.FinishLength
-	case "content_filter", "refusal", "safety":
-		d.Finish = core.FinishRefused
-	default:
-		if len(a.calls) > 0 {
-			d.Finish = core.FinishTools
-		}
+	d := core.Delta{ToolCalls: a.calls, Usage: a.usage, Model: a.model, Finish: core.FinishStop,
+		Thought: a.thought || !a.thoughts.empty()}
+	if a.finish != "" {
+		d.Finish = llm.Ending(a.finish)
+	}
+	whole := !slices.ContainsFunc(a.calls, func(c core.ToolCall) bool { return !json.Valid([]byte(c.Arguments)) })
+	if len(a.calls) > 0 && (d.Finish == core.FinishStop || d.Finish == core.FinishCut && whole && a.finish != "error") {
+		d.Finish = core.FinishTools
 	}
 	if a.refused {
 		d.Finish = core.FinishRefused
 	}
+	a.keep()
 	return d
 }
 
@@ -317,83 +269,4 @@ func (a *assembly) last() core.Delta {
 func (a *assembly) fail(err error) error {
 	a.yield(core.Delta{}, err)
 	return errEnough
-}
-
-func (a *assembly) malformed() error {
-	return a.fail(&core.ModelError{Kind: core.ModelDown, Err: errors.New(
-		"the model server's answer is not in the form of the OpenAI API; check llm.base_url and llm.provider")})
-}
-
-func usage(u *api.Usage) *core.Usage {
-	out := &core.Usage{Prompt: u.PromptTokens, Completion: u.CompletionTokens}
-	if u.PromptTokensDetails != nil {
-		out.Cached = u.PromptTokensDetails.CachedTokens
-	}
-	return out
-}
-
-// thought removes the thinking that some local models write at the beginning of an
-// answer, between <think> and </think>.
-type thought struct {
-	held  string // text that may be thinking
-	state thinking
-}
-
-type thinking int
-
-const (
-	mayThink thinking = iota
-	thinks
-	answers
-)
-
-const (
-	thinkStart = "<think>"
-	thinkEnd   = "</think>"
-)
-
-// strip adds a piece and returns the text that certainly belongs to the answer.
-func (t *thought) strip(s string) string {
-	if t.state == answers {
-		return s
-	}
-	t.held += s
-	if t.state == mayThink {
-		t.begin()
-	}
-	if t.state == thinks {
-		t.end()
-	}
-	if t.state != answers {
-		return ""
-	}
-	s, t.held = t.held, ""
-	return s
-}
-
-func (t *thought) begin() {
-	start := strings.TrimLeft(t.held, " \r\n\t")
-	switch {
-	case strings.HasPrefix(start, thinkStart):
-		t.state = thinks
-	case !strings.HasPrefix(thinkStart, start):
-		t.state = answers
-	}
-}
-
-func (t *thought) end() {
-	before, after, ended := strings.Cut(t.held, thinkEnd)
-	if ended {
-		t.held, t.state = strings.TrimLeft(after, " \r\n\t"), answers
-		return
-	}
-	t.held = before[max(0, len(before)-len(thinkEnd)):]
-}
-
-// rest returns the held text at the end of an answer, unless it is thinking.
-func (t *thought) rest() string {
-	if t.state == thinks {
-		return ""
-	}
-	return t.held
 }
