@@ -81,6 +81,8 @@ type Message struct {
 	News    *News // shown before it to the model; nil: none
 	// Answers is the command that a notice answers, such as "/loops", if the model may see the answer.
 	Answers string
+	// Own: it was imported, and the person wrote it.
+	Own bool
 
 	// Position orders messages for the model: microseconds since 1970, strictly increasing in a thread, assigned when a
 	// turn reads the message. 0: not yet read, or not conversation.
@@ -105,7 +107,7 @@ func (m *Message) Foreign() bool {
 		return true
 	}
 	imported := m.Identity == 0 && (m.Role == RoleUser || m.Role == RoleAssistant)
-	return imported
+	return imported && !m.Own
 }
 
 // worded reports whether an attachment may hold words of its author, if only in its name.
@@ -149,6 +151,7 @@ type NewMessage struct {
 	Outside    bool   // a tool result from outside our own store: it is indexed
 	Tainted    bool   // as in Message
 	Answers    string // as in Message
+	Own        bool   // as in Message
 }
 
 // Day is a local calendar day. A segment stores it when it opens.

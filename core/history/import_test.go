@@ -310,3 +310,37 @@ func BenchmarkImport(b *testing.B) {
 type everyOne struct{}
 
 func (everyOne) Admit(core.Reminder, time.Time) error { return nil }
+
+// TestImport_ownWordsAreOwn checks that what the named owner of an archive wrote counts as the person's own words, and
+// nothing else of the archive does.
+func TestImport_ownWordsAreOwn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ me, want string }{
+		"named":     {"Max Muster", "own: Hi Ana, [photo] from Ana"},
+		"not named": {"", "own: "},
+	} {
+		w := newWorld(t)
+		file := filepath.Join(t.TempDir(), "chat.txt")
+		text := "[19.11.26, 08:10:00] Max Muster: Hi Ana\n[19.11.26, 08:11:00] Max Muster: [photo] from Ana\n"
+		if c.me != "" {
+			text += "[19.11.26, 08:12:00] Ana: Hello Max\n[19.11.26, 08:13:00] Ana: and again\n[19.11.26, 08:14:00] Ben: me too\n"
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		w.bring("whatsapp", file, c.me)
+		ms, err := w.st.History(t.Context(), w.u.ID, 0, 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var own []string
+		for _, m := range ms {
+			if !m.Foreign() {
+				own = append(own, m.Text)
+			}
+		}
+		if got := "own: " + strings.Join(own, ", "); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -238,6 +238,7 @@ func (r *run) message(l Line) core.ImportMessage {
 	if !m.Redacted {
 		m.Text = l.Text
 	}
+	m.Own = r.who.own(l)
 	m.Day = r.day(l, m)
 	return m
 }

@@ -52,6 +52,7 @@ type Survey struct {
 // roles names the user and the assistants in the chats that do not say.
 type roles struct {
 	me        string
+	named     bool              // me was given, or is the user's name
 	assistant map[string]string // by chat
 }
 
@@ -142,6 +143,7 @@ func (s *Survey) recognise(me, name string) error {
 		if s.who.me = pick(mostFirst(open), me, name); s.who.me == "" {
 			return unknownMe(mostFirst(open), me)
 		}
+		s.who.named = strings.EqualFold(s.who.me, me) || strings.EqualFold(s.who.me, name)
 	}
 	names := mostFirst(all)
 	s.who.assistant = map[string]string{}
@@ -217,6 +219,11 @@ func (r roles) role(l Line) (role core.Role, from string) {
 		return core.RoleAssistant, l.ForwardedFrom
 	}
 	return core.RoleUser, cmp.Or(text.OneLine(l.From), "?")
+}
+
+// own reports whether the person themself wrote a line: the archive says so, or they were named at the import.
+func (r roles) own(l Line) bool {
+	return l.ForwardedFrom == "" && (l.Role == core.RoleUser || l.Role == "" && l.From == r.me && r.named)
 }
 
 // texts describe an archive in one language.
