@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // historyTitle begins the history of old messages in a prompt of the strategy long.
@@ -47,19 +48,37 @@ func historyText(pages []core.Page, before core.MessageID) string {
 	if len(pages) == 0 {
 		return ""
 	}
-	var text strings.Builder
-	text.WriteString(historyTitle)
+	var out strings.Builder
+	out.WriteString(historyTitle)
 	if before > 0 {
-		text.WriteString("\n\n" + leftOut(before))
+		out.WriteString("\n\n" + leftOut(before))
 	}
+	day := ""
 	for _, p := range pages {
-		if t := p.Forms[p.Tier].Text; t != "" {
-			text.WriteString("\n\n")
-			text.WriteString(t)
+		t := p.Forms[p.Tier].Text
+		if t == "" {
+			continue
 		}
+		if rest, same := strings.CutPrefix(t, day+"\n"); day != "" && same {
+			out.WriteString("\n" + rest)
+		} else {
+			out.WriteString("\n\n" + t)
+		}
+		day = cmp.Or(lastDay(t), day)
 	}
-	return text.String()
+	return out.String()
 }
+
+// lastDay returns the last heading of a day in the text of a page; empty: it has none.
+func lastDay(page string) string {
+	all := dayHeading().FindAllString(page, -1)
+	if len(all) == 0 {
+		return ""
+	}
+	return all[len(all)-1]
+}
+
+var dayHeading = text.Pattern(`(?m)^## \w{3} \d{1,2} \w{3} \d{4}$`)
 
 // leftOut returns the mark of all messages before one.
 func leftOut(before core.MessageID) string {

@@ -135,3 +135,23 @@ func TestARebuiltPromptSaysWhichPagesAreGone(t *testing.T) {
 		}
 	}
 }
+
+func TestHistory_dayStandsOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bytes4{})
+	w.strategy, w.budgets = prompt.Long, prompt.Budgets{LongBudget: 16_000, LongRaw: 4000}
+	for range 8 {
+		w.exchange("word", "answer")
+	}
+	for n, page := range []string{"## Thu 19 Nov 2026\n#1: one", "## Thu 19 Nov 2026\n#3: two\n\n## Fri 20 Nov 2026\n#4: three",
+		"## Fri 20 Nov 2026\n#5: four", "## Sat 21 Nov 2026\n#7: five"} {
+		w.compress(2, 10)
+		w.pages[n].Forms[core.TierOlder].Text = page
+	}
+	w.now = w.now.Add(time.Hour)
+	_, p := w.ask("and now?")
+	want := "## Thu 19 Nov 2026\n#1: one\n#3: two\n\n## Fri 20 Nov 2026\n#4: three\n#5: four\n\n## Sat 21 Nov 2026\n#7: five\n"
+	if got := strings.Join(notesOf(p), "\n"); !strings.Contains(got+"\n", want) {
+		t.Errorf("got %s", got)
+	}
+}
