@@ -176,6 +176,7 @@ const (
 	PostDue     PostState = "due"     // at Day.Post
 	PostDone    PostState = "done"    // a message of KindDayPost exists
 	PostSkipped PostState = "skipped" // too few messages, too late, or turned off
+	PostMissed  PostState = "missed"  // there was no summary in time; a notice says so
 )
 
 // Segment is a day segment: the messages of one local day of a continuous thread.
@@ -196,8 +197,10 @@ type Segment struct {
 	// Hidden: the summary rests on redacted text and must not be shown or used.
 	Hidden         bool
 	SummaryVersion int    // 0: none yet
-	SummaryError   string // why the last job gave up; empty: it did not
-	Post           PostState
+	SummaryError   string // why the last summary failed; empty: it did not
+	// FailedAt is when its summary began to fail, RetryAt when it is tried again. Zero: it did not fail.
+	FailedAt, RetryAt time.Time
+	Post              PostState
 	// Edits is the thread's count of edits, redactions and regenerations; only DayStore.Segment fills it in.
 	Edits int64
 }
@@ -238,16 +241,23 @@ type Loop struct {
 	Tainted   bool // derived from words that the person did not write
 	OpenedAt  time.Time
 	Mentioned time.Time
+	Due       time.Time // end of the day that its text names; zero: it names none
+	Asked     bool      // the person was asked about it since Due
 }
 
 const staleLoop = 30 * 24 * time.Hour
 
-// Stale reports whether a loop has not been mentioned for 30 days. It stays open, but
-// prompts leave it out and people see it listed separately.
+// Stale reports whether a loop has not been mentioned for 30 days, and the day that it names is as long ago. It stays
+// open, but prompts leave it out and people see it listed separately.
 func (l Loop) Stale(now time.Time) bool {
 	last := l.OpenedAt
-	if l.Mentioned.After(last) {
-		last = l.Mentioned
+	for _, t := range []time.Time{l.Mentioned, l.Due} {
+		if t.After(last) {
+			last = t
+		}
 	}
 	return now.Sub(last) > staleLoop
 }
+
+// Overdue reports whether the day that a loop names is over.
+func (l Loop) Overdue(now time.Time) bool { return !l.Due.IsZero() && !now.Before(l.Due) }

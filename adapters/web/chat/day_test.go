@@ -248,7 +248,8 @@ func TestTheSummaryAndItsStates(t *testing.T) {
 	j, err := w.Store.Claim(w.Context, refs[0], core.Claim{Worker: "test", Now: w.Clock.Now(),
 		Until: w.Clock.Now().Add(time.Minute)})
 	w.Must(err)
-	w.Must(w.Store.FailSummary(w.Context, p.User.ID, core.SegmentID(j.Ref), j.Lease, "no model", w.Clock.Now()))
+	w.Must(w.Store.FailSummary(w.Context, core.FailedSummary{User: p.User.ID, Segment: core.SegmentID(j.Ref), Lease: j.Lease,
+		Cause: "no model", RetryAt: w.Clock.Now().Add(time.Minute), Now: w.Clock.Now()}))
 	p.Get("/").Wants(t, 200, "The last attempt to write the summary failed", "Retry")
 	p.Post("/m/1/forget", nil)
 	hidden := p.Get("/")

@@ -263,7 +263,7 @@ func testForeignWrites(b *bench) {
 		"extend":         b.Extend(b.ctx, me, x.job.Lease, b.now.Add(time.Hour)),
 		"finish":         b.Finish(b.ctx, me, x.job.Lease, ""),
 		"retry job":      b.RetryJob(b.ctx, me, x.job.Lease, b.now, ""),
-		"fail summary":   b.FailSummary(b.ctx, me, x.segment, x.job.Lease, "x", b.now),
+		"fail summary":   b.FailSummary(b.ctx, core.FailedSummary{User: me, Segment: x.segment, Lease: x.job.Lease, Cause: "x", Now: b.now}),
 		"post":           b.PutPost(b.ctx, core.PutPost{User: me, Segment: x.segment, State: core.PostSkipped, Now: b.now}),
 		"set attachment": b.SetAttachment(b.ctx, core.Fetched{User: me, Message: x.message, Lease: x.job.Lease}),
 	} {
