@@ -3,6 +3,8 @@ package core
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -220,6 +222,21 @@ type Summary struct {
 	Final      bool // written by the finalization
 	Tainted    bool // derived from words that the person did not write
 	CreatedAt  time.Time
+}
+
+// Settled returns the numbers of the loops that the summary settles.
+func (s *Summary) Settled() []LoopID {
+	_, section, _ := strings.Cut("\n"+s.Markdown, "\n## Settled\n")
+	section, _, _ = strings.Cut(section, "\n\n## ")
+	var out []LoopID
+	for line := range strings.Lines(section) {
+		number, ok := strings.CutPrefix(line, "- (")
+		number, _, _ = strings.Cut(number, ")")
+		if id, err := strconv.ParseInt(number, 10, 64); ok && err == nil {
+			out = append(out, LoopID(id))
+		}
+	}
+	return out
 }
 
 // LoopState says whether a loop is still open.

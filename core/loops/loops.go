@@ -99,7 +99,8 @@ const mostAhead = 200
 func Due(c day.Calendar, s core.Settings, said time.Time, text, language string) time.Time {
 	today, err := day.Parse(c.Day(s, said).Label)
 	f, _, ok := when.Find(text, words.Match(language))
-	if err != nil || !ok || f.Repeat.Is() || f.Date.Kind == when.NoDay || f.Date.Kind == when.OfCalendar && f.Date.Day == 0 {
+	vague := f.Repeat.Is() || f.Date.Kind == when.NoDay || f.Date.Kind == when.OfCalendar && f.Date.Day == 0
+	if err != nil || !ok || vague {
 		return time.Time{}
 	}
 	on, ok := f.Date.Next(today, func(time.Time) bool { return true })

@@ -89,7 +89,8 @@ func (s *Summarizer) once(ctx context.Context, w *work, request []core.ModelMess
 		return d, err
 	}
 	fault := d.fault
-	request = append(request, core.ModelMessage{Role: core.RoleAssistant, Content: cmp.Or(strings.TrimSpace(d.answer), "…")},
+	request = append(request,
+		core.ModelMessage{Role: core.RoleAssistant, Content: cmp.Or(strings.TrimSpace(d.answer), "…")},
 		core.ModelMessage{Role: core.RoleUser, Content: fault + " " + repair})
 	if s.fits(request) {
 		again, err := s.attempt(ctx, w, request, allowed)

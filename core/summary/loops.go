@@ -3,8 +3,6 @@ package summary
 import (
 	"context"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -28,25 +26,10 @@ func (s *Summarizer) readLoops(ctx context.Context, w *work) error {
 	if w.previous == nil {
 		return nil
 	}
-	for _, id := range Settled(w.previous.Markdown) {
+	for _, id := range w.previous.Settled() {
 		w.closed[id] = true
 	}
 	return nil
-}
-
-// Settled returns the numbers of the loops that a stored summary settles.
-func Settled(markdown string) []core.LoopID {
-	_, section, _ := strings.Cut("\n"+markdown, "\n## "+settled+"\n")
-	section, _, _ = strings.Cut(section, "\n\n## ")
-	var out []core.LoopID
-	for line := range strings.Lines(section) {
-		number, ok := strings.CutPrefix(line, "- (")
-		number, _, _ = strings.Cut(number, ")")
-		if id, err := strconv.ParseInt(number, 10, 64); ok && err == nil {
-			out = append(out, core.LoopID(id))
-		}
-	}
-	return out
 }
 
 // lines returns the open loops of the request.
@@ -135,7 +118,8 @@ func (s *Summarizer) named(w *work, d draft) []core.NamedLoop {
 	var out []core.NamedLoop
 	for _, b := range d.bullets {
 		if b.section == openLoops && len(b.refs) > 0 {
-			out = append(out, core.NamedLoop{Loop: b.loop, Text: b.text, Sources: b.refs, Due: s.Due(w.user.Settings, w.segment.Day.Start, b.text, s.language(w.user))})
+			out = append(out, core.NamedLoop{Loop: b.loop, Text: b.text, Sources: b.refs,
+				Due: s.Due(w.user.Settings, w.segment.Day.Start, b.text, s.language(w.user))})
 		}
 	}
 	return out

@@ -178,14 +178,15 @@ var say = words.In[struct {
 // bullets that rest on no message. Questions about overdue loops follow.
 func (s *Summarizer) text(u core.User, g core.Segment, v core.Summary, overdue []core.Loop) string {
 	language := s.language(u)
-	parts := []string{fmt.Sprintf(say(language).Title, day.Name(g.Day.Label, "", language))} // with its date: the post stays in the chat
+	// The day is named by its date, as the post stays in the chat.
+	parts := []string{fmt.Sprintf(say(language).Title, day.Name(g.Day.Label, "", language))}
 	markdown := certain(v.Markdown)
 	for s.Tokens.Count(markdown) > mostTokens && strings.Contains(markdown, "\n") {
 		markdown = markdown[:strings.LastIndex(markdown, "\n")]
 	}
 	said := words.Headings(language, markup.StripRefs(strings.TrimPrefix(markdown, "## "+narrative+"\n")))
 	parts = append(parts, said)
-	if closed := Settled(markdown); len(closed) > 0 {
+	if closed := v.Settled(); len(closed) > 0 {
 		parts = append(parts, fmt.Sprintf(say(language).Reopen, closed[0]))
 	}
 	for _, l := range overdue {

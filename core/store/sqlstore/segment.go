@@ -12,7 +12,8 @@ const segmentColumns = `user_id, id, thread_id, label, zone, starts_at, ends_at,
 func scanSegment(row scanner) (g core.Segment, err error) {
 	return g, found(row.Scan(&g.User, &g.ID, &g.Thread, &g.Day.Label, &g.Day.Zone, asTime(&g.Day.Start),
 		asTime(&g.Day.End), asTime(&g.Day.Finalize), asTime(&g.Day.Post), &g.State, &g.StartsAt, &g.EndsAt, &g.Messages,
-		&g.SinceSummary, &g.Stale, &g.Hidden, &g.SummaryVersion, &g.SummaryError, asTime(&g.FailedAt), asTime(&g.RetryAt), &g.Post))
+		&g.SinceSummary, &g.Stale, &g.Hidden, &g.SummaryVersion, &g.SummaryError, asTime(&g.FailedAt),
+		asTime(&g.RetryAt), &g.Post))
 }
 
 // segment returns the segment of a message's day in the route's thread, and opens it if need be. It counts the message;

@@ -266,7 +266,8 @@ func testImportSummaries(b *bench) {
 		j, err := b.Claim(b.ctx, ref, b.claim())
 		b.must(err)
 		if label == "2026-11-16" {
-			b.must(b.FailSummary(b.ctx, core.FailedSummary{User: b.user.ID, Segment: g.ID, Lease: j.Lease, Cause: "no model", Now: b.now}))
+			b.must(b.FailSummary(b.ctx, core.FailedSummary{User: b.user.ID, Segment: g.ID, Lease: j.Lease,
+				Cause: "no model", Now: b.now}))
 			continue
 		}
 		b.must(b.PutSummary(b.ctx, core.PutSummary{Summary: core.Summary{User: b.user.ID, Segment: g.ID, Label: label,

@@ -309,7 +309,8 @@ func testMissedPost(b *bench) {
 	b.exchange("one", "1")
 	g := b.segment()
 	b.now = g.Day.Finalize
-	b.must(b.FailSummary(b.ctx, core.FailedSummary{User: b.user.ID, Segment: g.ID, Lease: b.summaryJob(g), Cause: "down",
+	b.must(b.FailSummary(b.ctx, core.FailedSummary{User: b.user.ID, Segment: g.ID, Lease: b.summaryJob(g),
+		Cause:   "down",
 		RetryAt: b.now.Add(time.Hour), Post: core.PostDue, Now: b.now}))
 	posts := func(expired time.Time, want int) {
 		b.t.Helper()
@@ -358,8 +359,9 @@ func testSettled(b *bench) {
 	window = find("the upper window")
 	equal(b, "sources", len(window.Sources), 2)
 	equal(b, "mentioned", window.Mentioned.Equal(b.message(again).SentAt), true)
-	b.wantUndoable(int64(door.ID), core.Undoable{Kind: core.UndoLoop, ID: int64(door.ID), Text: "the door", Ended: true})
-	b.effects(core.Undo{X: core.Undoable{Kind: core.UndoLoop, ID: int64(door.ID), Text: "the door", Ended: true}, At: b.now})
+	gone := core.Undoable{Kind: core.UndoLoop, ID: int64(door.ID), Text: "the door", Ended: true}
+	b.wantUndoable(int64(door.ID), gone)
+	b.effects(core.Undo{X: gone, At: b.now})
 	find("the door")
 }
 
@@ -382,7 +384,8 @@ func testSummaryFenced(b *bench) {
 	b.now = b.now.Add(time.Hour)
 	fresh, err := b.Claim(b.ctx, b.only(core.QueueSummarize), b.claim())
 	b.must(err)
-	for _, err := range []error{b.PutSummary(b.ctx, p), b.FailSummary(b.ctx, core.FailedSummary{User: b.user.ID, Segment: g.ID, Lease: p.Lease, Cause: "x", Now: b.now})} {
+	f := core.FailedSummary{User: b.user.ID, Segment: g.ID, Lease: p.Lease, Cause: "x", Now: b.now}
+	for _, err := range []error{b.PutSummary(b.ctx, p), b.FailSummary(b.ctx, f)} {
 		equal(b, "fenced", errors.Is(err, core.ErrFenced), true)
 	}
 	p.Lease = fresh.Lease
