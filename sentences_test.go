@@ -78,6 +78,7 @@ func otherwise() []struct{ file, text, why string } {
 		{"core/media/fetch.go", "not written down", model}, {"core/live/", "", caller},
 		{"core/trust/ledger.go", "limits.", zone}, {"core/people/delete.go", "files in ", zone},
 		{"core/people/delete.go", "attachments that are listed", zone}, {"core/summary/summary.go", "", zone},
+		{"core/summary/failure.go", "", zone},
 		{"core/gateway/deliver.go", "the channel ", zone}, {"core/gateway/deliver.go", " is not ", zone},
 		{"core/gateway/deliver.go", "the file ", zone},
 		{"core/gateway/deliver.go", "it may or may not have arrived", zone},

@@ -137,6 +137,7 @@ type ExportedLoop struct {
 	Sources   []MessageID `json:"sources,omitempty"`
 	OpenedAt  time.Time   `json:"opened_at"`
 	Mentioned time.Time   `json:"mentioned_at"`
+	Due       time.Time   `json:"due_at,omitzero"`
 }
 
 // ExportedPlan is a reminder or a task in reminders.jsonl or tasks.jsonl of an export.

@@ -3,6 +3,8 @@ package core
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -182,6 +184,7 @@ const (
 	PostDue     PostState = "due"     // at Day.Post
 	PostDone    PostState = "done"    // a message of KindDayPost exists
 	PostSkipped PostState = "skipped" // too few messages, too late, or turned off
+	PostMissed  PostState = "missed"  // there was no summary in time; a notice says so
 )
 
 // Segment is a day segment: the messages of one local day of a continuous thread.
@@ -202,8 +205,10 @@ type Segment struct {
 	// Hidden: the summary rests on redacted text and must not be shown or used.
 	Hidden         bool
 	SummaryVersion int    // 0: none yet
-	SummaryError   string // why the last job gave up; empty: it did not
-	Post           PostState
+	SummaryError   string // why the last summary failed; empty: it did not
+	// FailedAt is when its summary began to fail, RetryAt when it is tried again. Zero: it did not fail.
+	FailedAt, RetryAt time.Time
+	Post              PostState
 	// Edits is the thread's count of edits, redactions and regenerations; only DayStore.Segment fills it in.
 	Edits int64
 }
@@ -225,6 +230,21 @@ type Summary struct {
 	CreatedAt  time.Time
 }
 
+// Settled returns the numbers of the loops that the summary settles.
+func (s *Summary) Settled() []LoopID {
+	_, section, _ := strings.Cut("\n"+s.Markdown, "\n## Settled\n")
+	section, _, _ = strings.Cut(section, "\n\n## ")
+	var out []LoopID
+	for line := range strings.Lines(section) {
+		number, ok := strings.CutPrefix(line, "- (")
+		number, _, _ = strings.Cut(number, ")")
+		if id, err := strconv.ParseInt(number, 10, 64); ok && err == nil {
+			out = append(out, LoopID(id))
+		}
+	}
+	return out
+}
+
 // LoopState says whether a loop is still open.
 type LoopState string
 
@@ -244,16 +264,23 @@ type Loop struct {
 	Tainted   bool // derived from words that the person did not write
 	OpenedAt  time.Time
 	Mentioned time.Time
+	Due       time.Time // end of the day that its text names; zero: it names none
+	Asked     bool      // the person was asked about it since Due
 }
 
 const staleLoop = 30 * 24 * time.Hour
 
-// Stale reports whether a loop has not been mentioned for 30 days. It stays open, but
-// prompts leave it out and people see it listed separately.
+// Stale reports whether a loop has not been mentioned for 30 days, and the day that it names is as long ago. It stays
+// open, but prompts leave it out and people see it listed separately.
 func (l Loop) Stale(now time.Time) bool {
 	last := l.OpenedAt
-	if l.Mentioned.After(last) {
-		last = l.Mentioned
+	for _, t := range []time.Time{l.Mentioned, l.Due} {
+		if t.After(last) {
+			last = t
+		}
 	}
 	return now.Sub(last) > staleLoop
 }
+
+// Overdue reports whether the day that a loop names is over.
+func (l Loop) Overdue(now time.Time) bool { return !l.Due.IsZero() && !now.Before(l.Due) }

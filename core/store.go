@@ -225,16 +225,19 @@ type DayStore interface {
 
 // SummaryStore writes summaries and their posts.
 type SummaryStore interface {
-	// DueSegments lists open segments that are due for finalization and final ones
-	// that are stale, oldest first. Those with a summary job are left out.
-	DueSegments(ctx context.Context, now time.Time, limit int) ([]Segment, error)
-	// DuePosts lists segments whose summary is due to be posted, newest first per user.
-	DuePosts(ctx context.Context, now time.Time, limit int) ([]Segment, error)
+	// DueSegments lists open segments that are due for finalization, final ones that are stale, and those whose last
+	// summary failed: from RetryAt on, or immediately if it failed with another configuration of the model than config.
+	// The oldest of each kind come first. Those with a summary job are left out.
+	DueSegments(ctx context.Context, now time.Time, config string, limit int) ([]Segment, error)
+	// DuePosts lists segments whose summary is due to be posted, newest first per user. One that has no summary because
+	// that failed is listed only if its post was due at expired or before.
+	DuePosts(ctx context.Context, now, expired time.Time, limit int) ([]Segment, error)
 	// PutSummary stores a new version with its consequences and ends its job. A final
 	// one closes the segment; ErrChanged if messages have arrived since p.ReadTo.
 	PutSummary(ctx context.Context, p PutSummary) error
-	// FailSummary records the failure on the segment and ends the job.
-	FailSummary(ctx context.Context, user UserID, id SegmentID, l Lease, cause string, now time.Time) error
+	// FailSummary records the failure on the segment and ends the job. It closes a day that is over, with its newest
+	// summary.
+	FailSummary(ctx context.Context, f FailedSummary) error
 	// PutPost stores a day's post with its deliveries, or that there is none. ErrExists if that was decided before.
 	PutPost(ctx context.Context, p PutPost) error
 }
@@ -245,11 +248,11 @@ type PutSummary struct {
 	ReadTo  MessageID // the last message of the segment that was read
 	Edits   int64     // Segment.Edits when it was read
 	Lease   Lease
-	Entry   NewMessage // the system entry of the transcript
-	Opened  []string   // texts of the open loops in it
-	Sources [][]MessageID
-	// SameLoop finds one of Opened among the loops that are already open, which was
-	// thus mentioned again. nil: all of Opened are new.
+	Entry   NewMessage  // the system entry of the transcript
+	Loops   []NamedLoop // the open loops in it
+	Settled []LoopID    // loops that it closes, if they are open
+	// SameLoop finds one of Loops among the loops that are already open, which was
+	// thus mentioned again. nil: all without a number are new.
 	SameLoop func(text string, open []Loop) (LoopID, bool)
 	Final    bool
 	Post     PostState // for a final one: PostDue or PostSkipped
@@ -257,13 +260,35 @@ type PutSummary struct {
 	Now      time.Time
 }
 
+// NamedLoop is an open loop that a summary names.
+type NamedLoop struct {
+	Loop    LoopID // of a known one; 0: it is recognised by its text, or new
+	Text    string
+	Sources []MessageID
+	Due     time.Time // as in Loop
+}
+
+// FailedSummary is a summary that could not be written.
+type FailedSummary struct {
+	User    UserID
+	Segment SegmentID
+	Lease   Lease
+	Cause   string // for the person
+	Config  string // the model's configuration
+	Since   time.Time
+	RetryAt time.Time
+	Post    PostState // of a day that is over: PostDue or PostSkipped
+	Now     time.Time
+}
+
 // PutPost is a post to store.
 type PutPost struct {
 	User       UserID
 	Segment    SegmentID
-	State      PostState // PostDone or PostSkipped
+	State      PostState // PostDone, PostMissed or PostSkipped
 	Message    NewMessage
 	Deliveries []NewDelivery
+	Asked      []LoopID // loops that the message asks about
 	Now        time.Time
 }
 

@@ -27,7 +27,8 @@ func states(w *world) {
 	w.later(24*time.Hour).talk(w.ada, "on Wednesday")
 	g, err := w.Day(w.ctx, u.ID, "2026-11-18")
 	must(w.t, err)
-	must(w.t, w.FailSummary(w.ctx, u.ID, g.ID, w.job(u.ID, int64(g.ID)), "the model is down", w.now))
+	must(w.t, w.FailSummary(w.ctx, core.FailedSummary{User: u.ID, Segment: g.ID, Lease: w.job(u.ID, int64(g.ID)),
+		Cause: "the model is down", RetryAt: w.now.Add(time.Minute), Now: w.now}))
 	w.later(24*time.Hour).talk(w.ada, "on Thursday")
 	w.summarize(w.ada, "2026-11-19", markdown)
 	w.talk(w.ada, "and more")

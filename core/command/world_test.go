@@ -165,15 +165,15 @@ func (w *world) summarize(a core.Address, label, markdown string, opened ...stri
 	must(w.t, err)
 	read, err := w.DayMessages(w.ctx, u.ID, g.ID, 0, 1000)
 	must(w.t, err)
-	p := core.PutSummary{Edits: g.Edits, Opened: opened, Now: w.now, Day: label, ReadTo: read[len(read)-1].ID,
+	p := core.PutSummary{Edits: g.Edits, Now: w.now, Day: label, ReadTo: read[len(read)-1].ID,
 		Lease: w.job(u.ID, int64(g.ID)), Entry: core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary,
 			Text: markdown, SentAt: w.now}}
 	var ids []core.MessageID
 	for _, m := range read {
 		ids = append(ids, m.ID)
 	}
-	for range opened {
-		p.Sources = append(p.Sources, ids[:1])
+	for _, text := range opened {
+		p.Loops = append(p.Loops, core.NamedLoop{Text: text, Sources: ids[:1]})
 	}
 	p.Summary = core.Summary{User: u.ID, Segment: g.ID, Label: label, Markdown: markdown, Tokens: 10,
 		Covers: core.NewIDSet(ids...)}

@@ -22,6 +22,7 @@ import (
 	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/long"
+	"github.com/everthread/everthread/core/loops"
 	"github.com/everthread/everthread/core/media"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/metrics"
@@ -77,6 +78,7 @@ type Engine struct {
 	firer     *remind.Firer
 	taskFirer *task.Firer
 	summary   *summary.Summarizer
+	loops     *loops.Loops
 	summaries *job.Runner // takes jobs of summary
 	compress  *long.Worker
 	embedding *embed.Worker

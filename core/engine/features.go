@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,6 +28,7 @@ import (
 	"github.com/everthread/everthread/core/speech"
 	"github.com/everthread/everthread/core/summary"
 	"github.com/everthread/everthread/core/task"
+	"github.com/everthread/everthread/core/words"
 )
 
 // channelNames returns the names of the channels, sorted.
@@ -132,12 +135,23 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 			return fmt.Errorf("summary_llm: %w", err)
 		}
 	}
+	analyzer, err := recall.NewAnalyzer(append(words.Languages(), c.Recall.Languages...))
+	if err != nil {
+		return fmt.Errorf("recall.languages: %w", err)
+	}
+	e.loops = &loops.Loops{Store: e.Store, Analyzer: analyzer, Calendar: e.Calendar}
 	e.summary = &summary.Summarizer{
 		Store: e.Store, Jobs: e.jobs, Users: e.People, Planner: planner, Model: m, Tokens: e.Tokens,
 		Settings: summary.Settings{Window: llm.Usable(), MaxOutput: llm.Output(), Limit: llm.MaxOutputTokens,
-			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts, PostForward: c.Summaries.PostForward,
+			TokensPerDay: c.Limits.TokensPerDay, Config: fingerprint(llm), PostForward: c.Summaries.PostForward,
 			PostMin: c.Summaries.PostMinMessages, PostExpires: c.Summaries.PostExpires, Language: c.DefaultLanguage},
-		Calendar: e.Calendar, Channels: e.Channels, Grounds: e.Search, SameLoop: loops.Match,
+		Calendar: e.Calendar, Channels: e.Channels, Grounds: e.Search,
+		SameLoop: func(text string, open []core.Loop) (core.LoopID, bool) {
+			return loops.Match(e.loops.Analyzer, text, open)
+		},
+		Due: func(s core.Settings, said time.Time, text, language string) time.Time {
+			return loops.Due(e.Calendar, s, said, text, language)
+		},
 		Meter: e.Meter, Log: e.Log.Named("summary"), Now: e.Now,
 	}
 	e.summaries = e.runner([]string{core.QueueSummarize}, summaryWorkers, e.summary.Take)
@@ -161,7 +175,7 @@ func (e *Engine) newMover() *people.Mover {
 
 // ownTools returns the tools of the features.
 func (e *Engine) ownTools() []core.Tool {
-	tools := append(e.ReadingTools(), (&loops.Loops{Store: e.Store}).Tools()...)
+	tools := append(e.ReadingTools(), e.loops.Tools()...)
 	return slices.Concat(tools, document.Tools(e.Store, e.Tokens), e.Standing.Tools(), e.Reminders.Tools(),
 		e.Tasks.Tools())
 }
@@ -191,6 +205,16 @@ func (e *Engine) WebLink(user core.UserID) (string, core.Code, error) {
 // SignIn returns the URL at which a code signs its user in to the web page.
 func SignIn(c configs.Config, code string) string {
 	return strings.TrimRight(c.HTTP.PublicURL, "/") + "/signin?code=" + code
+}
+
+// fingerprint identifies the configuration of a model, with its key and its fallbacks.
+func fingerprint(llm configs.LLM) string {
+	h := sha256.New()
+	for _, m := range append([]configs.LLM{llm}, llm.Fallbacks...) {
+		fmt.Fprintf(h, "%q %q %q %q %d %d %s\n", m.Provider, m.BaseURL, string(m.APIKey), m.Model, m.ContextWindow,
+			m.MaxOutputTokens, m.Timeout)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // NewCalendar returns the calendar of the configured hours.

@@ -116,7 +116,7 @@ type Store interface {
 	AddIdentity(ctx context.Context, i core.Identity) (core.Identity, error)
 	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)
 	Deliveries(ctx context.Context, q core.DeliveryQuery) ([]core.Delivery, error)
-	DueSegments(ctx context.Context, now time.Time, limit int) ([]core.Segment, error)
+	DueSegments(ctx context.Context, now time.Time, config string, limit int) ([]core.Segment, error)
 	QueueStats(ctx context.Context) ([]core.QueueStat, error)
 }
 
@@ -312,7 +312,7 @@ func (s *stage) advance(ctx context.Context, user core.UserID, d time.Duration) 
 		return err
 	}
 	for until := time.Now().Add(sayFor); time.Now().Before(until); job.Wait(ctx, 10*time.Millisecond) {
-		due, err := s.store.DueSegments(ctx, s.clock(), 1)
+		due, err := s.store.DueSegments(ctx, s.clock(), "", 1)
 		if err != nil {
 			return err
 		}

@@ -201,7 +201,7 @@ func (x *export) plans() error {
 	loops := make([]core.ExportedLoop, len(plans.Loops))
 	for n, l := range plans.Loops {
 		loops[n] = core.ExportedLoop{ID: l.ID, Text: l.Text, State: l.State, Sources: l.Sources, OpenedAt: l.OpenedAt,
-			Mentioned: l.Mentioned}
+			Mentioned: l.Mentioned, Due: l.Due}
 	}
 	wanted := make([]core.ExportedPlan, len(plans.Reminders))
 	for n, r := range plans.Reminders {

@@ -187,7 +187,7 @@ func (r *run) plans(ctx context.Context) error {
 			return nil
 		}
 		p.Loops = append(p.Loops, core.Loop{Text: storable(l.Text), State: l.State, Sources: r.renumbered(l.Sources),
-			OpenedAt: l.OpenedAt, Mentioned: l.Mentioned})
+			OpenedAt: l.OpenedAt, Mentioned: l.Mentioned, Due: l.Due})
 		return nil
 	})
 	if err != nil {

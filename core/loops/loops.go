@@ -10,11 +10,15 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/when"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Store is the part of a store that the tools use.
@@ -31,7 +35,11 @@ const (
 )
 
 // Loops provides the tools of open loops. It is safe for concurrent use.
-type Loops struct{ Store Store }
+type Loops struct {
+	Store    Store
+	Analyzer core.Analyzer
+	Calendar day.Calendar
+}
 
 // Tools returns loops_open and loops_close.
 func (t *Loops) Tools() []core.Tool {
@@ -63,7 +71,7 @@ func (t *Loops) openTool(ctx context.Context, use core.ToolUse, in struct {
 	if err != nil {
 		return core.ToolResult{}, fmt.Errorf("list loops: %w", err)
 	}
-	if id, ok := Match(text, open); ok {
+	if id, ok := Match(t.Analyzer, text, open); ok {
 		l := named(open, id)
 		return core.TaintedResult(loopJSON{id, "exists", l.Text}, l.Tainted, core.MentionLoop{Loop: id, At: use.Now})
 	}
@@ -72,8 +80,34 @@ func (t *Loops) openTool(ctx context.Context, use core.ToolUse, in struct {
 		return core.ToolResult{}, fmt.Errorf("open loop: %w", err)
 	}
 	l := core.Loop{User: use.User, ID: core.LoopID(id), Text: text, State: core.LoopOpen, Sources: use.Inputs,
-		OpenedAt: use.Now, Mentioned: use.Now}
+		OpenedAt: use.Now, Mentioned: use.Now, Due: t.due(use, text)}
 	return core.ResultOf(loopJSON{ID: l.ID, Status: "opened"}, core.OpenLoop{Loop: l, At: use.Now})
+}
+
+// due returns the end of the day ahead that a loop names; zero: none.
+func (t *Loops) due(use core.ToolUse, text string) time.Time {
+	s := core.Settings{Zone: use.Location.String()}
+	return Due(t.Calendar, s, use.Now, text, use.Language)
+}
+
+// mostAhead bounds the days between a loop and the date that it names. A date without a year that is further ahead was
+// meant to be past.
+const mostAhead = 200
+
+// Due returns the end of the day ahead that the text of a loop names, for a user with these settings; zero: it names
+// none. said is when it was written.
+func Due(c day.Calendar, s core.Settings, said time.Time, text, language string) time.Time {
+	today, err := day.Parse(c.Day(s, said).Label)
+	f, _, ok := when.Find(text, words.Match(language))
+	vague := f.Repeat.Is() || f.Date.Kind == when.NoDay || f.Date.Kind == when.OfCalendar && f.Date.Day == 0
+	if err != nil || !ok || vague {
+		return time.Time{}
+	}
+	on, ok := f.Date.Next(today, func(time.Time) bool { return true })
+	if !ok || on.Before(today) || f.Date.Year == 0 && on.Sub(today) > mostAhead*24*time.Hour {
+		return time.Time{}
+	}
+	return c.Day(s, day.First(on.Add(12*time.Hour), s.Location(c.Zone))).End
 }
 
 // loopText returns the text of a loop as one line that every store accepts.
@@ -101,7 +135,7 @@ func (t *Loops) closeTool(ctx context.Context, use core.ToolUse, in struct {
 	if err != nil {
 		return core.ToolResult{}, fmt.Errorf("list loops: %w", err)
 	}
-	l, err := choose(unquoted(in.Loop), open)
+	l, err := t.choose(unquoted(in.Loop), open)
 	if err != nil {
 		return core.ToolResult{}, err
 	}
@@ -120,7 +154,7 @@ func unquoted(raw json.RawMessage) string {
 
 // choose returns the open loop that a number or words identify. The error is the same for
 // an unknown number and for another user's.
-func choose(which string, open []core.Loop) (core.Loop, error) {
+func (t *Loops) choose(which string, open []core.Loop) (core.Loop, error) {
 	number := strings.TrimLeft(strings.TrimPrefix(strings.ToLower(which), "loop"), " #")
 	if id, err := strconv.ParseInt(number, 10, 64); err == nil {
 		if l := named(open, core.LoopID(id)); l.ID != 0 {
@@ -128,7 +162,7 @@ func choose(which string, open []core.Loop) (core.Loop, error) {
 		}
 		return core.Loop{}, fmt.Errorf("there is no open loop %d", id)
 	}
-	found := meant(which, open)
+	found := meant(t.Analyzer, which, open)
 	switch len(found) {
 	case 1:
 		return found[0], nil

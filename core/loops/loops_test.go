@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 	"github.com/everthread/everthread/core/agent"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/loops"
+	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/words"
 )
 
 // noon is Thursday 19 November 2026.
@@ -43,12 +46,25 @@ func pairs(t *testing.T, name string) [][2]string {
 	return out
 }
 
+// analyzer returns recall's analyzer in the shipped languages.
+var analyzer = sync.OnceValue(func() core.Analyzer {
+	a, err := recall.NewAnalyzer(words.Languages())
+	if err != nil {
+		panic(err)
+	}
+	return a
+})
+
+func match(text string, open []core.Loop) (core.LoopID, bool) {
+	return loops.Match(analyzer(), text, open)
+}
+
 func TestMatch(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{"same.txt": true, "different.txt": false} {
 		for _, p := range pairs(t, name) {
 			for _, p := range [][2]string{p, {p[1], p[0]}} {
-				id, got := loops.Match(p[0], []core.Loop{{ID: 7, Text: p[1]}})
+				id, got := match(p[0], []core.Loop{{ID: 7, Text: p[1]}})
 				if got != want || got != (id == 7) {
 					t.Errorf("%q and %q: got %v, %d", p[0], p[1], got, id)
 				}
@@ -67,7 +83,7 @@ func TestMatchTakesTheNearest(t *testing.T) {
 	}
 	for text, want := range map[string]core.LoopID{"Book the train to Lyon!": 2, "Book the train": 1,
 		"The dentist: call": 4, "Water the plants": 0} {
-		if id, ok := loops.Match(text, open); id != want || ok != (want != 0) {
+		if id, ok := match(text, open); id != want || ok != (want != 0) {
 			t.Errorf("%q: got %d", text, id)
 		}
 	}
@@ -81,11 +97,11 @@ func TestMatchProperties(t *testing.T) {
 		text := rapid.String().Draw(r, "text")
 		other := rapid.StringMatching(`[a-z ]{0,30}`).Draw(r, "other")
 		open := []core.Loop{{ID: 1, Text: other}, {ID: 2, Text: " " + text + "  "}}
-		id, ok := loops.Match(text, open)
+		id, ok := match(text, open)
 		if ok != (strings.TrimSpace(text) != "") {
 			r.Fatalf("got %d, %v", id, ok)
 		}
-		if _, ok := loops.Match("", open); ok && strings.TrimSpace(text) != "" && strings.TrimSpace(other) != "" {
+		if _, ok := match("", open); ok && strings.TrimSpace(text) != "" && strings.TrimSpace(other) != "" {
 			r.Fatal("an empty text matches a loop")
 		}
 	})
@@ -126,7 +142,7 @@ func (s *ring) apply(effects ...core.Effect) string {
 
 func use(t testing.TB, s *ring, tool, arguments string) (core.ToolResult, error) {
 	t.Helper()
-	for _, x := range (&loops.Loops{Store: s}).Tools() {
+	for _, x := range (&loops.Loops{Store: s, Analyzer: analyzer()}).Tools() {
 		if x.Spec().Name == tool {
 			return x.Use(t.Context(), core.ToolUse{User: 1, Inputs: []core.MessageID{41, 42}, Now: noon(),
 				Arguments: json.RawMessage(arguments)})
@@ -141,12 +157,12 @@ func TestTools(t *testing.T) {
 	s := &ring{last: 10, open: []core.Loop{{User: 2, ID: 5, Text: "Buy seeds"}}}
 	for _, c := range []struct{ tool, arguments, want string }{
 		{"loops_open", `{"text":" Book the\ntrain to Lyon "}`, `{"id":11,"status":"opened"}
--> core.OpenLoop {Loop:{User:1 ID:11 Text:Book the train to Lyon State:open Sources:[41 42] Tainted:false OpenedAt:2026-11-19 12:00:00 +0000 UTC Mentioned:2026-11-19 12:00:00 +0000 UTC} At:2026-11-19 12:00:00 +0000 UTC}`},
+-> core.OpenLoop {Loop:{User:1 ID:11 Text:Book the train to Lyon State:open Sources:[41 42] Tainted:false OpenedAt:2026-11-19 12:00:00 +0000 UTC Mentioned:2026-11-19 12:00:00 +0000 UTC Due:0001-01-01 00:00:00 +0000 UTC Asked:false} At:2026-11-19 12:00:00 +0000 UTC}`},
 		{"loops_open", `{"text":"The train to Lyon is not booked yet"}`,
 			`{"id":11,"status":"exists","text":"Book the train to Lyon"}
 -> core.MentionLoop {Loop:11 At:2026-11-19 12:00:00 +0000 UTC}`},
 		{"loops_open", `{"text":"Book a hotel in Lyon"}`, `{"id":12,"status":"opened"}
--> core.OpenLoop {Loop:{User:1 ID:12 Text:Book a hotel in Lyon State:open Sources:[41 42] Tainted:false OpenedAt:2026-11-19 12:00:00 +0000 UTC Mentioned:2026-11-19 12:00:00 +0000 UTC} At:2026-11-19 12:00:00 +0000 UTC}`},
+-> core.OpenLoop {Loop:{User:1 ID:12 Text:Book a hotel in Lyon State:open Sources:[41 42] Tainted:false OpenedAt:2026-11-19 12:00:00 +0000 UTC Mentioned:2026-11-19 12:00:00 +0000 UTC Due:0001-01-01 00:00:00 +0000 UTC Asked:false} At:2026-11-19 12:00:00 +0000 UTC}`},
 		{"loops_open", `{"text":""}`, "Error: text has no words; say in one short line what is open"},
 		{"loops_open", `{"text":"🎂"}`, "Error: text has no words; say in one short line what is open"},
 		{"loops_open", `{"text":"` + strings.Repeat("é", 301) + `"}`,
@@ -203,8 +219,8 @@ func TestSpecs(t *testing.T) {
 func FuzzMatch(f *testing.F) {
 	f.Add("Book the train to Lyon", "l’évier ’’' l' \u0300")
 	f.Fuzz(func(t *testing.T, a, b string) {
-		_, one := loops.Match(a, []core.Loop{{ID: 1, Text: b}})
-		_, other := loops.Match(b, []core.Loop{{ID: 1, Text: a}})
+		_, one := match(a, []core.Loop{{ID: 1, Text: b}})
+		_, other := match(b, []core.Loop{{ID: 1, Text: a}})
 		if one != other {
 			t.Errorf("%q, %q: %v, %v", a, b, one, other)
 		}

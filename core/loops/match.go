@@ -5,26 +5,22 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/blevesearch/snowballstem"
-	snowballenglish "github.com/blevesearch/snowballstem/english"
-	snowballfrench "github.com/blevesearch/snowballstem/french"
-
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
 )
 
 // Match returns the open loop that text names again, if there is one. It is pure. Two texts name the same loop if they
-// have the same content words: those that remain in English or French without small words and endings; or if one
+// have the same content words: those that remain without small words, compared by the terms of a; or if one
 // contains all of at least three content words of the other, and few more. They differ if each has a word that the
 // other lacks. Of several loops it returns the one that shares most, of equals the one mentioned last.
 //
 // It prefers opening a loop twice to losing one in another.
-func Match(text string, open []core.Loop) (core.LoopID, bool) {
-	wanted := topicOf(text)
+func Match(a core.Analyzer, text string, open []core.Loop) (core.LoopID, bool) {
+	wanted := topicOf(a, text)
 	var best core.Loop
 	most := 0.0
 	for _, l := range open {
-		share := wanted.share(topicOf(l.Text))
+		share := wanted.share(topicOf(a, l.Text))
 		if share > most || share == most && share > 0 && l.Mentioned.After(best.Mentioned) {
 			best, most = l, share
 		}
@@ -33,11 +29,11 @@ func Match(text string, open []core.Loop) (core.LoopID, bool) {
 }
 
 // meant returns the open loops that contain all content words of text.
-func meant(text string, open []core.Loop) []core.Loop {
-	wanted := topicOf(text)
+func meant(a core.Analyzer, text string, open []core.Loop) []core.Loop {
+	wanted := topicOf(a, text)
 	var exact, out []core.Loop
 	for _, l := range open {
-		t := topicOf(l.Text)
+		t := topicOf(a, l.Text)
 		if len(wanted.words) > 0 && wanted.common(t) == len(wanted.words) {
 			out = append(out, l)
 		}
@@ -57,8 +53,17 @@ type topic struct {
 	words []word
 }
 
-// word is a content word by its stems in both languages.
-type word struct{ english, french string }
+// word is a content word by its terms, of which two forms of a word share one.
+type word map[string]int
+
+func (w word) same(x word) bool {
+	for term := range w {
+		if x[term] > 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // Bounds from which a text with all words of another, and more, names the same loop.
 const (
@@ -88,7 +93,7 @@ func (t topic) common(other topic) int {
 	left := slices.Clone(other.words)
 	n := 0
 	for _, w := range t.words {
-		i := slices.IndexFunc(left, func(x word) bool { return x.english == w.english || x.french == w.french })
+		i := slices.IndexFunc(left, w.same)
 		if i >= 0 {
 			left = slices.Delete(left, i, i+1)
 			n++
@@ -100,11 +105,12 @@ func (t topic) common(other topic) int {
 // negated reports whether a text says that something must not be done. Something not done yet is open, and not negated.
 func (t topic) negated() bool {
 	return slices.ContainsFunc(strings.Fields(t.plain), func(w string) bool {
-		return slices.Contains([]string{"never", "without", "stop", "jamais", "sans", "arreter"}, w)
+		return slices.Contains([]string{"never", "without", "stop", "jamais", "sans", "arreter", "nie", "niemals", "ohne",
+			"kein", "keine", "keinen"}, w)
 	})
 }
 
-func topicOf(said string) topic {
+func topicOf(a core.Analyzer, said string) topic {
 	fields := strings.FieldsFunc(text.Fold(said), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\''
 	})
@@ -116,11 +122,10 @@ func topicOf(said string) topic {
 		f = elided(f)
 		switch {
 		case f == "" || small(f):
-		case strings.ContainsFunc(f, unicode.IsDigit):
-			t.words = append(t.words, word{f, f})
+		case strings.ContainsFunc(f, unicode.IsDigit), strings.ContainsFunc(f, gapless):
+			t.words = append(t.words, word{f: 1})
 		default:
-			w := word{stem(f, snowballenglish.Stem), stem(f, snowballfrench.Stem)}
-			if !slices.Contains(t.words, w) {
+			if w := word(a.Index(f)); !slices.ContainsFunc(t.words, w.same) {
 				t.words = append(t.words, w)
 			}
 		}
@@ -138,8 +143,8 @@ func elided(f string) string {
 	return f
 }
 
-func stem(f string, by func(*snowballstem.Env) bool) string {
-	e := snowballstem.NewEnv(f)
-	by(e)
-	return e.Current()
+// gapless reports whether a letter is of a script without gaps between words, whose terms are not forms of a word.
+func gapless(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
+		unicode.Myanmar)
 }

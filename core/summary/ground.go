@@ -1,7 +1,6 @@
 package summary
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,10 +8,15 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// draft is a model's summary in the fixed format, parsed.
+// draft is a model's summary, parsed.
 type draft struct {
 	narrative string
+	rests     bool // the narrative rests on a message
 	bullets   []bullet
+	headings  int    // of the answer
+	answer    string // as the model gave it
+	fault     string // what is wrong with it, for the model; empty: nothing
+	usable    bool   // it may be stored
 }
 
 // bullet is one fact of a summary, with the messages that it rests on.
@@ -20,77 +24,20 @@ type bullet struct {
 	section string
 	text    string // without references
 	refs    []core.MessageID
-	unsure  bool // the model marked it as resting on none
+	unsure  bool        // the model marked it as resting on none
+	loop    core.LoopID // the listed open loop that it names; 0: none
 }
 
 const (
 	narrative = "Summary"
+	decisions = "Decisions"
 	openLoops = "Open loops"
+	settled   = "Settled"
 	unsure    = "[?]" // ends a bullet without messages
 )
 
-var (
-	refGroup   = regexp.MustCompile(`\s*\[#\d+(?:\s*,\s*#?\d+)*\]`)
-	refID      = regexp.MustCompile(`\d+`)
-	unsureMark = regexp.MustCompile(`\s*\[\?\]`)
-)
-
-// sections are the fixed headings, in order.
-var sections = []string{narrative, "Goals", "Decisions", openLoops, "Next steps"}
-
-// ground parses a model's summary. It removes references to messages that are not allowed. Text before the first
-// heading is narrative, and unknown headings are part of the section before them.
-func ground(text string, allowed map[core.MessageID]bool) draft {
-	var d draft
-	var story []string
-	current := narrative
-	for line := range strings.Lines(text) {
-		b := strip(line, allowed)
-		if name, ok := heading(b.text); ok {
-			current = name
-			continue
-		}
-		if current == narrative {
-			story = append(story, b.text)
-			continue
-		}
-		b.section, b.text = current, strings.TrimLeft(b.text, "-*• \t")
-		if b.text != "" {
-			d.bullets = append(d.bullets, b)
-		}
-	}
-	d.narrative = strings.TrimSpace(strings.Join(story, "\n"))
-	return d
-}
-
-// heading parses one of the fixed headings.
-func heading(line string) (string, bool) {
-	if !strings.HasPrefix(line, "#") {
-		return "", false
-	}
-	name := strings.Trim(strings.TrimLeft(line, "#"), " *:")
-	i := slices.IndexFunc(sections, func(s string) bool { return strings.EqualFold(s, name) })
-	if i < 0 {
-		return "", false
-	}
-	return sections[i], true
-}
-
-// strip removes the references from a line, and returns those that are allowed.
-func strip(line string, allowed map[core.MessageID]bool) (b bullet) {
-	for refGroup.MatchString(line) || unsureMark.MatchString(line) { // removing one may form another
-		for _, n := range refID.FindAllString(strings.Join(refGroup.FindAllString(line, -1), " "), -1) {
-			id, err := strconv.ParseInt(n, 10, 64)
-			if m := core.MessageID(id); err == nil && allowed[m] && !slices.Contains(b.refs, m) {
-				b.refs = append(b.refs, m)
-			}
-		}
-		b.unsure = b.unsure || unsureMark.MatchString(line)
-		line = unsureMark.ReplaceAllString(refGroup.ReplaceAllString(line, ""), "")
-	}
-	b.text = strings.TrimSpace(line)
-	return b
-}
+// sections are the headings of an answer, in order.
+var sections = []string{narrative, "Goals", decisions, openLoops, settled, "Next steps"}
 
 // loose returns the indexes of bullets without references.
 func (d draft) loose() []int {
@@ -103,14 +50,41 @@ func (d draft) loose() []int {
 	return out
 }
 
-// loops returns the open loops that rest on messages, and those messages.
-func (d draft) loops() (texts []string, sources [][]core.MessageID) {
-	for _, b := range d.bullets {
-		if b.section == openLoops && len(b.refs) > 0 {
-			texts, sources = append(texts, b.text), append(sources, b.refs)
+// careless returns the numbers of the bullets whose references the model omitted without marking that.
+func (d draft) careless() []string {
+	var out []string
+	for i, b := range d.bullets {
+		if len(b.refs) == 0 && !b.unsure {
+			out = append(out, strconv.Itoa(i+1))
 		}
 	}
-	return texts, sources
+	return out
+}
+
+// grounded reports whether anything in the summary rests on a message.
+func (d draft) grounded() bool { return d.rests || len(d.loose()) < len(d.bullets) }
+
+// better reports whether a repaired summary replaces the one before.
+func (d draft) better(than draft) bool {
+	return d.usable && (!than.usable || len(d.bullets) >= len(than.bullets) && len(d.loose()) < len(than.loose()))
+}
+
+// shorten removes the last bullets of the longest sections until the summary has at most a number of tokens, as far as
+// it can.
+func (d *draft) shorten(most int, t core.Tokenizer) {
+	for len(d.bullets) > 0 && t.Count(d.markdown()) > most {
+		of := map[string]int{}
+		for _, b := range d.bullets {
+			of[b.section]++
+		}
+		cut := 0
+		for i, b := range d.bullets {
+			if of[b.section] >= of[d.bullets[cut].section] {
+				cut = i
+			}
+		}
+		d.bullets = slices.Delete(d.bullets, cut, cut+1)
+	}
 }
 
 // markdown returns the sections with content, in the fixed order.
@@ -123,7 +97,7 @@ func (d draft) markdown() string {
 		}
 		for _, b := range d.bullets {
 			if b.section == s {
-				lines = append(lines, "- "+b.text+" "+cite(b.refs))
+				lines = append(lines, "- "+b.numbered()+" "+cite(b.refs))
 			}
 		}
 		if len(lines) > 0 {
@@ -131,6 +105,14 @@ func (d draft) markdown() string {
 		}
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// numbered returns the text of a bullet, of a settled loop with its number: the person can open it again by that.
+func (b bullet) numbered() string {
+	if b.section == settled && b.loop != 0 {
+		return "(" + strconv.FormatInt(int64(b.loop), 10) + ") " + b.text
+	}
+	return b.text
 }
 
 func cite(ids []core.MessageID) string {
@@ -159,9 +141,4 @@ func certain(markdown string) string {
 		return ""
 	}
 	return "## " + strings.Join(parts, "\n\n## ")
-}
-
-// careless reports whether the model omitted references without marking that.
-func (d draft) careless() bool {
-	return slices.ContainsFunc(d.bullets, func(b bullet) bool { return len(b.refs) == 0 && !b.unsure })
 }

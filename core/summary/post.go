@@ -5,23 +5,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/words"
 )
 
-// batch bounds the days of one run.
-const batch = 100
+// Bounds of one run, and of the overdue loops that a post asks about.
+const (
+	batch     = 100
+	mostAsked = 3
+)
 
-// Finalize requests the summary of every day whose finalization or rewriting is due, oldest first, and of the newest
-// imported day of each user. It may run in any number of processes at any time.
+// Finalize requests the summary of every day whose finalization, rewriting or next attempt is due, oldest first, and of
+// the newest imported day of each user. It may run in any number of processes at any time.
 func (s *Summarizer) Finalize(ctx context.Context) error {
 	now := s.Now()
-	due, err := s.Store.DueSegments(ctx, now, batch)
+	due, err := s.Store.DueSegments(ctx, now, s.Settings.Config, batch)
 	if err != nil {
 		return err
 	}
@@ -42,24 +49,69 @@ func (s *Summarizer) forward(u core.User) string {
 	return cmp.Or(u.Settings.Summaries, s.Settings.PostForward)
 }
 
-// Post posts the summaries that are due: of each user only the newest day's.
+// Post posts the newest stored summaries that are due: of each user only the newest day's. A day without one waits for
+// it until the post expires; then a notice says so.
 func (s *Summarizer) Post(ctx context.Context) error {
-	due, err := s.Store.DuePosts(ctx, s.Now(), batch)
+	now := s.Now()
+	due, err := s.Store.DuePosts(ctx, now, now.Add(-s.Settings.PostExpires), batch)
 	if err != nil {
 		return err
 	}
 	newest := map[core.UserID]core.SegmentID{}
 	label := map[core.UserID]string{}
+	missed := map[core.UserID][]core.Segment{}
 	for _, g := range due {
-		if g.Day.Label > label[g.User] {
+		if g.SummaryVersion == 0 && !g.RetryAt.IsZero() {
+			missed[g.User] = append(missed[g.User], g)
+		} else if g.Day.Label > label[g.User] {
 			newest[g.User], label[g.User] = g.ID, g.Day.Label
 		}
 	}
 	for _, g := range due {
-		err := s.post(ctx, g, newest[g.User] == g.ID)
+		switch days := missed[g.User]; {
+		case slices.ContainsFunc(days, func(m core.Segment) bool { return m.ID == g.ID }):
+			err = nil
+			if days[0].ID == g.ID {
+				err = s.miss(ctx, days)
+			}
+		default:
+			err = s.post(ctx, g, newest[g.User] == g.ID)
+		}
 		if err != nil && !errors.Is(err, core.ErrExists) {
 			s.Log.Warn("summary not posted", zap.Int64("user", int64(g.User)), zap.String("day", g.Day.Label), zap.Error(err))
 		}
+	}
+	return nil
+}
+
+// miss decides that days of a user are not posted, as there was no summary in time. A notice says so.
+func (s *Summarizer) miss(ctx context.Context, days []core.Segment) error {
+	now := s.Now()
+	u, err := s.Users.User(ctx, days[0].User)
+	if err != nil {
+		return err
+	}
+	p := core.PutPost{User: u.ID, State: core.PostMissed, Now: now}
+	if s.forward(u) != "off" && !u.Settings.Paused {
+		targets, err := s.Planner.Plan(ctx, u, s.forward(u) == "all")
+		if err != nil {
+			return err
+		}
+		language := s.language(u)
+		var names []string
+		for _, g := range days {
+			names = append(names, day.Name(g.Day.Label, "", language))
+		}
+		slices.Reverse(names) // oldest first
+		said := fmt.Sprintf(say(language).Missed, words.List(language, names...), days[0].Day.Label)
+		p.Message, p.Deliveries = s.notice(said, now), s.deliveries(targets, core.DeliverNotice, said)
+	}
+	for _, g := range days {
+		p.Segment = g.ID
+		if err := s.Store.PutPost(ctx, p); err != nil {
+			return err
+		}
+		p.Message, p.Deliveries = core.NewMessage{}, nil
 	}
 	return nil
 }
@@ -80,33 +132,67 @@ func (s *Summarizer) post(ctx context.Context, g core.Segment, newest bool) erro
 	if err != nil || len(versions) == 0 || certain(versions[0].Markdown) == "" {
 		return errors.Join(err, s.Store.PutPost(ctx, p))
 	}
+	overdue, err := s.overdue(ctx, g.User)
+	if err != nil {
+		return err
+	}
 	targets, err := s.Planner.Plan(ctx, u, s.forward(u) == "all")
 	if err != nil {
 		return err
 	}
-	text := s.text(u, g, versions[0])
+	said := s.text(u, g, versions[0], overdue)
 	p.State = core.PostDone
-	p.Message = core.NewMessage{Role: core.RoleAssistant, Kind: core.KindDayPost, Text: text,
-		Tokens: s.Tokens.Count(text), SentAt: now}
-	for _, t := range targets {
-		parts := markup.Parts(text, s.Channels.Capabilities(t.Identity.Address.Channel))
-		for i := range parts { // silent, and folded where a channel can
-			parts[i].Quiet, parts[i].Fold = true, true
-		}
-		d := t.Delivery(core.DeliverPost, parts)
-		d.Expires = expires
-		p.Deliveries = append(p.Deliveries, d)
+	p.Message = core.NewMessage{Role: core.RoleAssistant, Kind: core.KindDayPost, Text: said,
+		Tokens: s.Tokens.Count(said), SentAt: now}
+	for _, l := range overdue {
+		p.Asked = append(p.Asked, l.ID)
+	}
+	p.Deliveries = s.deliveries(targets, core.DeliverPost, said)
+	for i := range p.Deliveries {
+		p.Deliveries[i].Expires = expires
 	}
 	return s.Store.PutPost(ctx, p)
 }
 
-// say returns the texts around a summary in a language.
-var say = words.In[struct{ Title string }]("summary") // Title: the name of the day
+// overdue returns the open loops whose day is over, and about which the person was not asked since.
+func (s *Summarizer) overdue(ctx context.Context, user core.UserID) ([]core.Loop, error) {
+	open, err := s.Store.Loops(ctx, user, lookLoops)
+	if err != nil {
+		return nil, err
+	}
+	now := s.Now()
+	open = slices.DeleteFunc(open, func(l core.Loop) bool { return l.Asked || !l.Overdue(now) || l.Stale(now) })
+	return open[:min(len(open), mostAsked)], nil
+}
 
-// text returns a summary as it is posted: with a title, without references and without bullets that rest on no message.
-func (s *Summarizer) text(u core.User, g core.Segment, v core.Summary) string {
-	language := cmp.Or(u.Settings.Language, s.Settings.Language)
-	name := day.Name(g.Day.Label, "", language) // with its date: the post stays in the chat
-	said := words.Headings(language, markup.StripRefs(certain(v.Markdown)))
-	return fmt.Sprintf(say(language).Title, name) + "\n\n" + said
+// say returns the texts around a summary in a language.
+var say = words.In[struct {
+	Title       string // the name of the day
+	Reopen      string // the number of a settled loop
+	Overdue     string // an open loop, the name of its day, its number
+	Missed      string // the names of days, the label of the newest
+	OwnerFailed string // what the model's server says
+}]("summary")
+
+// text returns a summary as it is posted: with a title instead of the first heading, without references and without
+// bullets that rest on no message. Questions about overdue loops follow.
+func (s *Summarizer) text(u core.User, g core.Segment, v core.Summary, overdue []core.Loop) string {
+	language := s.language(u)
+	// The day is named by its date, as the post stays in the chat.
+	parts := []string{fmt.Sprintf(say(language).Title, day.Name(g.Day.Label, "", language))}
+	markdown := certain(v.Markdown)
+	for s.Tokens.Count(markdown) > mostTokens && strings.Contains(markdown, "\n") {
+		markdown = markdown[:strings.LastIndex(markdown, "\n")]
+	}
+	said := words.Headings(language, markup.StripRefs(strings.TrimPrefix(markdown, "## "+narrative+"\n")))
+	parts = append(parts, said)
+	if closed := v.Settled(); len(closed) > 0 {
+		parts = append(parts, fmt.Sprintf(say(language).Reopen, closed[0]))
+	}
+	for _, l := range overdue {
+		last := s.Calendar.Day(u.Settings, l.Due.Add(-time.Nanosecond)).Label
+		parts = append(parts, fmt.Sprintf(say(language).Overdue, text.OneLine(markup.Plain(l.Text)),
+			day.Name(last, g.Day.Label, language), l.ID))
+	}
+	return strings.Join(parts, "\n\n")
 }

@@ -16,7 +16,7 @@ func TestNoRequestForASummaryPassesTheWindow(t *testing.T) {
 	n := newNight(t)
 	n.sum.Settings.Window, n.sum.Settings.MaxOutput = 3000, 300
 	bullets := strings.Repeat("- "+strings.Repeat("a fact of the day ", 8)+"\n", 7)
-	n.model.Script(func(core.ModelRequest) llmtest.Reply { return llmtest.Say("## Summary\nx\n## Goals\n" + bullets) })
+	n.model.Script(func(core.ModelRequest) llmtest.Reply { return llmtest.Say("## Summary\nx [#1]\n## Goals\n" + bullets) })
 	for i := range 6 {
 		n.exchange(fmt.Sprintf("note %d", i), strings.Repeat("\t\"quoted\" and\nindented \\ ", 300),
 			strings.Repeat("a word or two ", 3000*(i%2)+20))

@@ -8,7 +8,6 @@ package summary
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -22,6 +21,9 @@ import (
 // Store is the part of a store that a Summarizer uses.
 type Store interface {
 	core.SummaryStore
+	// Loops lists open loops, newest mention first.
+	Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error)
+	Note(ctx context.Context, n core.Note) (core.Noted, error)
 	Enqueue(ctx context.Context, jobs ...core.NewJob) error
 	SummarizeImported(ctx context.Context, now time.Time, limit int) (int, error)
 	core.UsageStore
@@ -36,22 +38,29 @@ type Grounds interface {
 
 // Settings configure a Summarizer.
 type Settings struct {
-	Window       int // of the summary model, in tokens
-	MaxOutput    int // tokens that are kept free for its answer
-	Limit        int // of its answer; 0: none
-	TokensPerDay int // 0: no limit
-	Attempts     int
+	Window       int    // of the summary model, in tokens
+	MaxOutput    int    // tokens that are kept free for its answer
+	Limit        int    // of its answer; 0: none
+	TokensPerDay int    // 0: no limit
+	Config       string // identifies the configuration of Model
 	PostForward  string // home, all or off
 	PostMin      int    // fewest messages of a day that is posted
 	PostExpires  time.Duration
 	Language     string // of users who chose none
 }
 
+// People looks up users.
+type People interface {
+	core.Users
+	// Owner returns the owner, or core.ErrNotFound.
+	Owner(ctx context.Context) (core.User, error)
+}
+
 // Summarizer writes summaries. All fields are required.
 type Summarizer struct {
 	Store    Store
 	Jobs     *job.Worker
-	Users    core.Users
+	Users    People
 	Planner  core.Planner
 	Model    core.Model
 	Tokens   core.Tokenizer
@@ -59,11 +68,14 @@ type Summarizer struct {
 	Calendar day.Calendar
 	Channels core.Channels
 	Grounds  Grounds
-	// SameLoop returns the open loop that a text names again; nil: none does.
+	// SameLoop returns the open loop that a text names again, if there is one.
 	SameLoop func(text string, open []core.Loop) (core.LoopID, bool)
-	Meter    core.Counter
-	Log      *zap.Logger
-	Now      func() time.Time
+	// Due returns the end of the day ahead that the text of a loop names, for a user with these settings; zero: it names
+	// none. said is when it was written.
+	Due   func(s core.Settings, said time.Time, text, language string) time.Time
+	Meter core.Counter
+	Log   *zap.Logger
+	Now   func() time.Time
 }
 
 // Take claims a due summary job and runs it.
@@ -80,10 +92,12 @@ type work struct {
 	job      *core.Job
 	user     core.User
 	segment  core.Segment
-	previous *core.Summary  // nil: from the transcript
-	messages []core.Message // in the order of their positions
-	readTo   core.MessageID // the greatest id of the messages read
-	whole    []core.Message // all messages of the day, with those of previous; nil: not read yet
+	previous *core.Summary        // nil: from the transcript
+	messages []core.Message       // in the order of their positions
+	readTo   core.MessageID       // the greatest id of the messages read
+	whole    []core.Message       // all messages of the day, with those of previous; nil: not read yet
+	loops    []core.Loop          // listed in the request
+	closed   map[core.LoopID]bool // settled in previous
 	final    bool
 	today    string
 	usage    core.Usage
@@ -137,6 +151,9 @@ func (s *Summarizer) read(ctx context.Context, j *core.Job) (*work, error) {
 		w.readTo = w.messages[n-1].ID
 	}
 	core.InTime(w.messages)
+	if err == nil {
+		err = s.readLoops(ctx, w)
+	}
 	return w, err
 }
 
@@ -169,10 +186,7 @@ func (s *Summarizer) transcript(ctx context.Context, g core.Segment, after core.
 // write generates the summary and stores it.
 func (s *Summarizer) write(ctx context.Context, w *work) error {
 	p := core.PutSummary{SameLoop: s.SameLoop, Lease: w.job.Lease, Final: w.final, Edits: w.segment.Edits, Day: w.today,
-		Now: s.Now(), Post: core.PostDue}
-	if s.forward(w.user) == "off" || w.segment.Messages < s.Settings.PostMin {
-		p.Post = core.PostSkipped
-	}
+		Now: s.Now(), Post: s.wanted(w)}
 	p.Summary = core.Summary{User: w.user.ID, Segment: w.segment.ID, Label: w.segment.Day.Label, Final: w.final}
 	p.ReadTo = w.readTo
 	if slices.ContainsFunc(w.messages, spoken) {
@@ -180,18 +194,29 @@ func (s *Summarizer) write(ctx context.Context, w *work) error {
 			return err
 		}
 		d, err := s.generate(ctx, w)
+		if err == nil {
+			p.Settled, err = s.settle(ctx, w, &d)
+		}
 		if err != nil {
 			return err
 		}
 		m := &p.Summary
 		m.Markdown, m.Ungrounded, m.Covers = d.markdown(), len(d.loose()) > 0, covers(w)
 		m.Tokens, m.Tainted = s.Tokens.Count(m.Markdown), foreign(w)
-		p.Opened, p.Sources = d.loops()
+		p.Loops = s.named(w, d)
 		p.Entry = core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, Text: m.Markdown,
 			Tokens: m.Tokens, SentAt: p.Now}
 	}
 	p.Summary.Usage, p.Summary.Model = w.usage, w.model
 	return s.Store.PutSummary(ctx, p)
+}
+
+// wanted returns whether the day of a summary is to be posted.
+func (s *Summarizer) wanted(w *work) core.PostState {
+	if s.forward(w.user) == "off" || w.segment.Messages < s.Settings.PostMin {
+		return core.PostSkipped
+	}
+	return core.PostDue
 }
 
 // spoken reports whether a message has words of the person or the assistant.
@@ -232,54 +257,15 @@ func (s *Summarizer) reserve(ctx context.Context, w *work) error {
 	for _, m := range w.messages {
 		n += m.Tokens*5/4 + 32 // an estimate of its line in a request
 	}
-	if w.job.Key == core.ImportKey {
-		if n > limit {
-			return errTooLarge
-		}
-		limit = max(limit/2, n) // the other half is for today's conversation
+	if w.job.Key == core.ImportKey && n > limit {
+		return errTooLarge
+	}
+	if w.job.Key == core.ImportKey || !w.segment.RetryAt.IsZero() {
+		limit = max(limit/2, min(n, limit)) // the other half is for today's conversation
 	}
 	ok, err := s.Store.Reserve(ctx, w.user.ID, w.job.Lease, w.today, n, limit)
 	if err == nil && !ok {
 		err = errBudget
 	}
 	return err
-}
-
-// failed postpones or retries a job, or gives it up after the last attempt.
-func (s *Summarizer) failed(ctx context.Context, j *core.Job, w *work, cause error) error {
-	if w.usage != (core.Usage{}) {
-		if err := s.Store.Spend(ctx, j.User, w.today, w.usage); err != nil {
-			return err
-		}
-	}
-	m, _ := errors.AsType[*core.ModelError](cause)
-	switch {
-	case errors.Is(cause, core.ErrFenced), errors.Is(cause, core.ErrChanged), errors.Is(cause, context.Canceled):
-		return cause
-	case errors.Is(cause, errBudget):
-		return &job.Later{At: s.Calendar.Day(w.user.Settings, s.Now()).End}
-	case errors.Is(cause, errTooLarge):
-		return s.giveUp(ctx, j, plain(nil, cause), nil)
-	case errors.Is(cause, core.ErrNotFound):
-		return s.giveUp(ctx, j, "the day is gone", nil)
-	case j.Failures+1 >= s.Settings.Attempts, m != nil && (m.Kind == core.ModelAuth || m.Kind == core.ModelConfig):
-		return s.giveUp(ctx, j, plain(m, cause), cause)
-	}
-	return cause
-}
-
-// giveUp ends a job without a summary. The person reads why.
-func (s *Summarizer) giveUp(ctx context.Context, j *core.Job, why string, cause error) error {
-	s.Meter.Count("everthread_summaries_total", 1, "failed")
-	s.Log.Warn("summary not written", zap.Int64("user", int64(j.User)), zap.Int64("segment", j.Ref),
-		zap.String("why", why), zap.Error(cause))
-	return s.Store.FailSummary(ctx, j.User, core.SegmentID(j.Ref), j.Lease, why, s.Now())
-}
-
-// plain returns why there is no summary, for the person.
-func plain(m *core.ModelError, cause error) string {
-	if m == nil {
-		return fmt.Sprintf("the summary could not be written: %v", cause)
-	}
-	return fmt.Sprintf("the summary model did not answer: %v", m.Err)
 }

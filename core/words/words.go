@@ -136,10 +136,10 @@ func Headings(language, markdown string) string {
 	return strings.Join(lines, "\n")
 }
 
-type headings struct{ Narrative, Goals, Decisions, OpenLoops, NextSteps string }
+type headings struct{ Narrative, Goals, Decisions, OpenLoops, Settled, NextSteps string }
 
 func (h *headings) all() []string {
-	return []string{h.Narrative, h.Goals, h.Decisions, h.OpenLoops, h.NextSteps}
+	return []string{h.Narrative, h.Goals, h.Decisions, h.OpenLoops, h.Settled, h.NextSteps}
 }
 
 var say = In[headings]("headings")

@@ -190,9 +190,8 @@ func (m *Moody) reply(ms []moodyMessage) (text, tool, args string) {
 func summaryOf(ms []moodyMessage) string {
 	var said, open, settled []string
 	var loops []struct {
-		ID   int64  `json:"id"`
-		Loop int64  `json:"loop"`
-		Text string `json:"text"`
+		Number int64
+		Text   string
 	}
 	first := ""
 	for n, line := range strings.Split(fmt.Sprint(ms[len(ms)-1].Content), "\n") {
@@ -223,7 +222,7 @@ func summaryOf(ms []moodyMessage) string {
 		}
 		for _, x := range loops {
 			if word := "quote"; strings.Contains(text, "sent the "+word) && strings.Contains(x.Text, word) {
-				settled = append(settled, fmt.Sprintf("- (%d) %s [#%d]", max(x.ID, x.Loop), text, l.ID))
+				settled = append(settled, fmt.Sprintf("- (%d) %s [#%d]", x.Number, text, l.ID))
 			}
 		}
 	}

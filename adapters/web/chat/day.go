@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"errors"
 	"fmt"
 	"html/template"
 	"slices"
@@ -194,7 +195,8 @@ type summaryCard struct {
 	About        string
 	Version      int
 	Retry        bool
-	Can          bool // the day has messages to summarise
+	Can          bool      // the day has messages to summarise
+	Settled      []promise // loops that it closed and that can be opened again
 }
 
 func (r *Room) summaryCard(v *web.Visit, p place) (*summaryCard, error) {
@@ -211,6 +213,14 @@ func (r *Room) summaryCard(v *web.Visit, p place) (*summaryCard, error) {
 	for _, one := range newest {
 		s.HTML = r.markdown.summary(words.Headings(v.Lang, one.Markdown))
 		s.About = aboutSummary(v, one)
+		for _, id := range one.Settled() {
+			x, err := r.Store.Undoable(v.Context(), v.User.ID, int64(id), v.Now)
+			if err == nil && x.Kind == core.UndoLoop && x.Ended {
+				s.Settled = append(s.Settled, promise{ID: x.ID, Text: web.OneLine(x.Text)})
+			} else if err != nil && !errors.Is(err, core.ErrNotFound) {
+				return nil, fmt.Errorf("read a settled loop: %w", err)
+			}
+		}
 	}
 	s.Note, s.Class = summaryNote(v, g, newest)
 	s.Retry = g.SummaryError != ""
@@ -232,7 +242,7 @@ func aboutSummary(v *web.Visit, s core.Summary) string {
 func summaryNote(v *web.Visit, g core.Segment, newest []core.Summary) (text, class string) {
 	switch {
 	case g.SummaryError != "":
-		return say(v.Lang).SummaryError, "bad"
+		return fmt.Sprintf(say(v.Lang).SummaryError, web.OneLine(g.SummaryError), momentOf(v, g.RetryAt, v.Zone)), "bad"
 	case g.Hidden:
 		return say(v.Lang).SummaryHidden, "warn"
 	case g.Stale:

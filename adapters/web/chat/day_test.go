@@ -248,12 +248,32 @@ func TestTheSummaryAndItsStates(t *testing.T) {
 	j, err := w.Store.Claim(w.Context, refs[0], core.Claim{Worker: "test", Now: w.Clock.Now(),
 		Until: w.Clock.Now().Add(time.Minute)})
 	w.Must(err)
-	w.Must(w.Store.FailSummary(w.Context, p.User.ID, core.SegmentID(j.Ref), j.Lease, "no model", w.Clock.Now()))
-	p.Get("/").Wants(t, 200, "The last attempt to write the summary failed", "Retry")
+	w.Must(w.Store.FailSummary(w.Context, core.FailedSummary{User: p.User.ID, Segment: core.SegmentID(j.Ref),
+		Lease: j.Lease, Cause: "no model", RetryAt: w.Clock.Now().Add(time.Minute), Now: w.Clock.Now()}))
+	p.Get("/").Wants(t, 200, "The last attempt to write the summary failed: no model. It is tried again by itself (Today, 14:42)", "Retry")
 	p.Post("/m/1/forget", nil)
 	hidden := p.Get("/")
 	hidden.Lacks(t, "Second version.", "First version.")
 	p.Get("/day/2026-01-31/history").Lacks(t, "version.")
+}
+
+// TestSummary_settledLoopReopens checks that a loop that a summary closed is opened again on the page.
+func TestSummary_settledLoopReopens(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	q, a := p.Talks("We take the white tiles", "Noted.")
+	id := leavesOpen(p, "Choose <tiles>", false, q)
+	acts(p, core.CloseLoop{Loop: id, At: w.Clock.Now(), Tainted: true})
+	p.Sums(fmt.Sprintf("## Summary\nTiles.\n\n## Settled\n- (%d) white it is [#%d]", id, q), false, q, a)
+	path := fmt.Sprintf("/loops/%d/reopen", id)
+	p.Get("/").Wants(t, 200, "<h3>Settled</h3>", "white it is", `action="`+path+`"`, "Not settled: Choose &lt;tiles&gt;")
+	p.Post(path, nil).Wants(t, http.StatusSeeOther)
+	again := p.Get("/")
+	again.Wants(t, 200, "Choose &lt;tiles&gt;", "1 open loop")
+	again.Lacks(t, path)
+	p.Post(path, nil).Wants(t, http.StatusNotFound)
+	w.Bob.SignedIn().Post(path, nil).Wants(t, http.StatusNotFound)
 }
 
 func TestTheCalendarOfAYear(t *testing.T) {

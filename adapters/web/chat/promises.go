@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ const (
 func (r *Room) promiseRoutes() []web.Route {
 	return []web.Route{
 		{Pattern: "POST /loops/{id}/done", Serve: r.closeLoop},
+		{Pattern: "POST /loops/{id}/reopen", Serve: r.reopenLoop},
 		{Pattern: "POST /reminders/{id}/snooze", Serve: r.snoozeReminder},
 		{Pattern: "POST /reminders/{id}/cancel", Serve: r.cancelReminder},
 		{Pattern: "POST /tasks/{id}/cancel", Serve: r.cancelTask},
@@ -115,6 +117,9 @@ func shownLoops(v *web.Visit, loops []core.Loop) promised {
 	for _, l := range loops {
 		one := promise{ID: int64(l.ID), Text: web.OneLine(l.Text), When: v.DayName(v.DayAt(l.Mentioned).Label),
 			Foreign: l.Tainted}
+		if !l.Due.IsZero() {
+			one.When = fmt.Sprintf(say(v.Lang).LoopDue, v.DayName(v.DayAt(l.Due.Add(-time.Nanosecond)).Label))
+		}
 		if n := len(l.Sources); n > 0 {
 			one.Source = messagePath(l.Sources[n-1])
 		}
@@ -185,6 +190,22 @@ func (r *Room) closeLoop(v *web.Visit) error {
 		return err
 	}
 	return r.settle(v, core.CloseLoop{Loop: l.ID, At: v.Now, Text: l.Text}, say(v.Lang).LoopDone)
+}
+
+// reopenLoop opens a loop again that a summary or an answer closed.
+func (r *Room) reopenLoop(v *web.Visit) error {
+	id, err := strconv.ParseInt(v.R.PathValue("id"), 10, 64)
+	if err != nil {
+		return settled(v)
+	}
+	x, err := r.Store.Undoable(v.Context(), v.User.ID, id, v.Now)
+	if errors.Is(err, core.ErrNotFound) || err == nil && (x.Kind != core.UndoLoop || !x.Ended) {
+		return settled(v)
+	}
+	if err != nil {
+		return fmt.Errorf("read a settled loop: %w", err)
+	}
+	return r.settle(v, core.Undo{X: x, At: v.Now}, say(v.Lang).Reopened)
 }
 
 // asked returns the promise of a list whose id is in the path.

@@ -24,6 +24,8 @@ type Store interface {
 	core.DayStore
 	core.TurnReader
 	Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error)
+	// Undoable returns the change that the effect Undo would revert, or core.ErrNotFound.
+	Undoable(ctx context.Context, user core.UserID, id int64, now time.Time) (core.Undoable, error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
 	Referred(ctx context.Context, user core.UserID, identity core.IdentityID, native string) (core.MessageID, error)
@@ -138,7 +140,8 @@ type texts struct {
 
 	// A day.
 	Today, Yesterday, PickDate, DaySelector, PreviousDay, NextDay, Go, SearchWords, Regenerate, History, SummaryNone,
-	SummaryNoneYet, SummaryStale, SummaryHidden, SummaryError, SummaryUngrounded, SummaryComing, SummaryFinal,
+	SummaryNoneYet, SummaryStale, SummaryHidden, SummaryError, SettledBy, Reopen, Reopened, LoopDue,
+	SummaryUngrounded, SummaryComing, SummaryFinal,
 	EarlierMessages, LaterMessages, Newest, Unread, EmptyToday, EmptyTodayHint, EmptyDay, EmptyDayHint, EmptyFirst,
 	Calendar, NoDays, PreviousMonth, NextMonth string
 	DaySummary, Timeline        string        // name of the day

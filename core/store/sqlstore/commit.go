@@ -283,10 +283,16 @@ func (t *tx) untried(thread core.ThreadID) bool {
 // summaryDue requests a summary if a reply makes one due. It returns the job if the reply claims it.
 func (t *tx) summaryDue(r core.Reply, st state) *core.Job {
 	due := st.since >= r.SummarizeAfter && r.SummarizeAfter > 0 || r.Summarize
-	if r.Turn.Segment == 0 || !due || st.segment != core.SegmentOpen || st.since == 0 {
+	if r.Turn.Segment == 0 || !due || st.segment != core.SegmentOpen || st.since == 0 ||
+		!r.Summarize && t.retries(r.Turn.Segment, r.Now) {
 		return nil
 	}
 	return t.enqueueFor(summaryJob(r.Turn.Segment, r.Now), r.Summary)
+}
+
+// retries reports whether the last summary of a segment failed and is not due again yet.
+func (t *tx) retries(id core.SegmentID, now time.Time) bool {
+	return valueOf[bool](t, `SELECT retry_at > $3 FROM segments WHERE user_id = $1 AND id = $2`, t.user, id, ms(now))
 }
 
 // summarize enqueues the summary of a segment, once.

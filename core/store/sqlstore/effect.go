@@ -118,7 +118,7 @@ func (t *tx) applyKept(e core.Effect) {
 }
 
 func (t *tx) summarizeAgain(e core.Summarize) {
-	t.exec(`UPDATE segments SET stale = 1, error = '' WHERE user_id = $1 AND id = $2`, t.user, e.Segment)
+	t.exec(`UPDATE segments SET stale = 1, error = '', failed_at = 0, retry_at = 0 WHERE user_id = $1 AND id = $2`, t.user, e.Segment)
 	t.summarize(e.Segment, e.At)
 }
 

@@ -89,7 +89,7 @@ func (in *importing) addTo(d *importedDay) {
 	}
 	in.exec(`UPDATE segments SET messages = messages + $3, since_summary = since_summary + $3, unwindowed = 1,
 		last_message = CASE WHEN state = 'final' AND last_message < $4 THEN $4 ELSE last_message END,
-		stale = CASE WHEN $5 = 1 AND version > 0 THEN 1 ELSE stale END, backlog = CASE WHEN $5 = 1 THEN 1 ELSE backlog END, error = CASE WHEN $5 = 1 THEN '' ELSE error END
+		stale = CASE WHEN $5 = 1 AND version > 0 THEN 1 ELSE stale END, backlog = CASE WHEN $5 = 1 THEN 1 ELSE backlog END, error = CASE WHEN $5 = 1 THEN '' ELSE error END, retry_at = CASE WHEN $5 = 1 THEN 0 ELSE retry_at END
 		WHERE user_id = $1 AND id = $2`, in.user, d.id, d.said, d.last, flag(d.over && in.b.Summaries))
 }
 
@@ -127,7 +127,7 @@ func (s *Store) ImportSummary(ctx context.Context, user core.UserID, label strin
 			t.exec(putSummary, summaryRow(v)...)
 		}
 		t.index(core.DocSummary, int64(g.ID), versions[len(versions)-1].Markdown)
-		t.exec(`UPDATE segments SET version = $3, since_summary = 0, backlog = 0, stale = 0, error = '' WHERE user_id = $1 AND id = $2`, t.user, g.ID, len(versions))
+		t.exec(`UPDATE segments SET version = $3, since_summary = 0, backlog = 0, stale = 0, error = '', failed_at = 0, retry_at = 0 WHERE user_id = $1 AND id = $2`, t.user, g.ID, len(versions))
 	})
 	return stored, err
 }
@@ -312,8 +312,8 @@ func (t *tx) importLoops(list, here []core.Loop) int {
 	same := func(a, b core.Loop) bool { return a.Text == b.Text && a.OpenedAt.Equal(b.OpenedAt) }
 	sources := func(l core.Loop) []core.MessageID { return l.Sources }
 	return bring(t, list, here, same, sources, func(l core.Loop) {
-		t.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, changed, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1)`,
-			t.user, t.nextID(), l.Text, string(l.State), text(l.Sources), ms(l.OpenedAt), ms(l.Mentioned), t.change())
+		t.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, changed, tainted, due_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, $9)`,
+			t.user, t.nextID(), l.Text, string(l.State), text(l.Sources), ms(l.OpenedAt), ms(l.Mentioned), t.change(), ms(l.Due))
 	})
 }
 

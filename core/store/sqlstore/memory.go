@@ -243,8 +243,8 @@ func (t *tx) openLoop(e core.OpenLoop) {
 		id = core.LoopID(t.nextID())
 	}
 	opened := t.newestOf(e.Loop.Sources, e.At)
-	t.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, changed, tainted) VALUES ($1, $2, $3, 'open', $4, $5, $5, $6, $7) ON CONFLICT (user_id, id) DO NOTHING`,
-		t.user, id, e.Loop.Text, text(e.Loop.Sources), ms(opened), t.change(), flag(e.Loop.Tainted))
+	t.exec(`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, changed, tainted, due_at) VALUES ($1, $2, $3, 'open', $4, $5, $5, $6, $7, $8) ON CONFLICT (user_id, id) DO NOTHING`,
+		t.user, id, e.Loop.Text, text(e.Loop.Sources), ms(opened), t.change(), flag(e.Loop.Tainted), ms(e.Loop.Due))
 }
 
 // newestOf returns the time of the newest of the messages; now if there is none.

@@ -88,9 +88,9 @@ func (p *pair) bringDay(m *move, g core.Segment) {
 func (p *pair) addDay(m *move, r renumbering, g core.Segment, versions []core.Summary) {
 	id := r.segment(g.ID)
 	p.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message,
-			messages, since_summary, stale, hidden, version, error, post, windowed, unwindowed, backlog)
+			messages, since_summary, stale, hidden, version, error, failed_at, retry_at, failed_with, post, windowed, unwindowed, backlog)
 		SELECT CAST($2 AS bigint), CAST($3 AS bigint), CAST($4 AS bigint), label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message + $5,
-			CASE WHEN last_message > 0 THEN last_message + $5 ELSE 0 END, 0, 0, stale, hidden, version, error, post,
+			CASE WHEN last_message > 0 THEN last_message + $5 ELSE 0 END, 0, 0, stale, hidden, version, error, failed_at, retry_at, failed_with, post,
 			CASE WHEN windowed > 0 THEN windowed + $5 ELSE 0 END, unwindowed, backlog
 		FROM segments WHERE user_id = $1 AND id = $6`, m.From, m.Into, id, m.plan.Thread, m.plan.Message, g.ID)
 	for _, v := range versions {
@@ -128,7 +128,7 @@ func (p *pair) joinDay(m *move, r renumbering, g, there core.Segment, versions [
 	first := p.earlier(m, there.StartsAt, g.StartsAt)
 	state, post := joinStates(there, g)
 	p.exec(`UPDATE segments SET starts_at = CASE WHEN starts_at > $3 THEN $3 ELSE starts_at END, first_message = $4, last_message = CASE WHEN $5 = 'final' THEN CAST($6 AS bigint) ELSE 0 END,
-			state = $5, post = $7, version = $8, hidden = $9, stale = 1, error = '' WHERE user_id = $1 AND id = $2`, m.Into, there.ID, ms(g.Day.Start), first, string(state), r.messageID(max(g.EndsAt, g.StartsAt)), string(post),
+			state = $5, post = $7, version = $8, hidden = $9, stale = 1, error = '', failed_at = 0, retry_at = 0 WHERE user_id = $1 AND id = $2`, m.Into, there.ID, ms(g.Day.Start), first, string(state), r.messageID(max(g.EndsAt, g.StartsAt)), string(post),
 		max(shown, there.SummaryVersion), flag(shown == 0 && (there.Hidden || g.Hidden)))
 	p.remember(m, g.ID, d)
 }
@@ -144,7 +144,7 @@ func joinStates(a, b core.Segment) (core.SegmentState, core.PostState) {
 	if a.State == core.SegmentFinal && b.State == core.SegmentFinal {
 		state = core.SegmentFinal
 	}
-	for _, post := range []core.PostState{core.PostDone, core.PostDue, core.PostSkipped} {
+	for _, post := range []core.PostState{core.PostDone, core.PostDue, core.PostMissed, core.PostSkipped} {
 		if a.Post == post || b.Post == post {
 			return state, post
 		}

@@ -96,7 +96,7 @@ func (p *pair) copyDeliveries(m *move, g keyRange) {
 func (p *pair) copyLoops(m *move, g keyRange) {
 	goes := func(row []any) bool { return m.Kind != core.MoveSplit || p.loopGoes(m, fmt.Sprint(row[3])) }
 	g.split = "" // goes decides
-	p.copyThrough(m, g, "loops", `id, body, state, sources, opened_at, mentioned_at, tainted`, rewriting{
+	p.copyThrough(m, g, "loops", `id, body, state, sources, opened_at, mentioned_at, tainted, due_at, asked`, rewriting{
 		"id": ids(g.numbers.other), "body": texts(g.numbers.text), "sources": texts(g.numbers.ids)}, goes)
 }
 

@@ -7,12 +7,13 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-const segmentColumns = `user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message, messages, since_summary, stale, hidden, version, error, post`
+const segmentColumns = `user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message, messages, since_summary, stale, hidden, version, error, failed_at, retry_at, post`
 
 func scanSegment(row scanner) (g core.Segment, err error) {
 	return g, found(row.Scan(&g.User, &g.ID, &g.Thread, &g.Day.Label, &g.Day.Zone, asTime(&g.Day.Start),
 		asTime(&g.Day.End), asTime(&g.Day.Finalize), asTime(&g.Day.Post), &g.State, &g.StartsAt, &g.EndsAt, &g.Messages,
-		&g.SinceSummary, &g.Stale, &g.Hidden, &g.SummaryVersion, &g.SummaryError, &g.Post))
+		&g.SinceSummary, &g.Stale, &g.Hidden, &g.SummaryVersion, &g.SummaryError, asTime(&g.FailedAt),
+		asTime(&g.RetryAt), &g.Post))
 }
 
 // segment returns the segment of a message's day in the route's thread, and opens it if need be. It counts the message;
@@ -59,8 +60,7 @@ func (t *tx) counted(id core.SegmentID, n int, marked bool) {
 		mark = ``
 	}
 	t.exec(`UPDATE segments SET messages = messages + $3, since_summary = since_summary + $3`+mark+`,
-		stale = CASE WHEN state = 'final' THEN 1 ELSE stale END,
-		error = CASE WHEN state = 'final' THEN '' ELSE error END WHERE user_id = $1 AND id = $2`, t.user, id, n)
+		stale = CASE WHEN state = 'final' THEN 1 ELSE stale END WHERE user_id = $1 AND id = $2`, t.user, id, n)
 }
 
 // Days lists segments, newest first.

@@ -271,12 +271,12 @@ func loopsWhere(q reader, where string, user core.UserID, args ...any) ([]core.L
 		`SELECT `+loopColumns+` FROM loops WHERE user_id = $1 AND `+where, append([]any{user}, args...)...)
 }
 
-const loopColumns = `user_id, id, body, state, sources, opened_at, mentioned_at, tainted`
+const loopColumns = `user_id, id, body, state, sources, opened_at, mentioned_at, tainted, due_at, asked`
 
 func scanLoop(r scanner) (l core.Loop, err error) {
 	var tainted int64
 	err = r.Scan(&l.User, &l.ID, &l.Text, &l.State, asJSON(&l.Sources), asTime(&l.OpenedAt), asTime(&l.Mentioned),
-		&tainted)
+		&tainted, asTime(&l.Due), &l.Asked)
 	l.Tainted = tainted&madeTainted != 0
 	return l, err
 }

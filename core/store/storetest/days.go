@@ -72,7 +72,7 @@ func testLate(b *bench) {
 	equal(b, "stale", got.Stale, true)
 	equal(b, "state", got.State, core.SegmentFinal)
 	equal(b, "messages", got.Messages, 4)
-	due, err := b.DueSegments(b.ctx, b.now, 10)
+	due, err := b.DueSegments(b.ctx, b.now, "", 10)
 	b.must(err)
 	equal(b, "due", len(due), 1)
 }
@@ -103,19 +103,19 @@ func testDueSegments(b *bench) {
 		b.now = b.now.Add(24 * time.Hour)
 	}
 	b.now = b.now.Add(-24 * time.Hour)
-	due, err := b.DueSegments(b.ctx, b.now, 10)
+	due, err := b.DueSegments(b.ctx, b.now, "", 10)
 	b.must(err)
 	equal(b, "due", len(due), 2)
 	equal(b, "oldest first", due[0].ID, ids[0])
 	b.must(b.Enqueue(b.ctx, core.NewJob{User: b.user.ID, Queue: core.QueueSummarize, Key: core.SummaryKey,
 		Ref: int64(ids[0]), RunAt: b.now, Unique: true}))
-	due, err = b.DueSegments(b.ctx, b.now, 10)
+	due, err = b.DueSegments(b.ctx, b.now, "", 10)
 	b.must(err)
 	equal(b, "due without the one with a job", len(due), 1)
 	j, err := b.Claim(b.ctx, b.only(core.QueueSummarize), b.claim())
 	b.must(err)
 	b.must(b.Finish(b.ctx, b.user.ID, j.Lease, "dead"))
-	due, err = b.DueSegments(b.ctx, b.now, 1)
+	due, err = b.DueSegments(b.ctx, b.now, "", 1)
 	b.must(err)
 	equal(b, "due again after its job died", due[0].ID, ids[0])
 }

@@ -249,7 +249,7 @@ func testImportEpoch(b *bench) {
 func testImportSummaries(b *bench) {
 	b.bring(b.line(100*time.Hour, core.RoleUser, "a"), b.line(75*time.Hour, core.RoleUser, "b"),
 		b.line(50*time.Hour, core.RoleUser, "c"))
-	due, err := b.DueSegments(b.ctx, b.now, 10)
+	due, err := b.DueSegments(b.ctx, b.now, "", 10)
 	b.must(err)
 	equal(b, "due in the night", len(due), 0)
 	for range 2 {
@@ -266,7 +266,8 @@ func testImportSummaries(b *bench) {
 		j, err := b.Claim(b.ctx, ref, b.claim())
 		b.must(err)
 		if label == "2026-11-16" {
-			b.must(b.FailSummary(b.ctx, b.user.ID, g.ID, j.Lease, "no model", b.now))
+			b.must(b.FailSummary(b.ctx, core.FailedSummary{User: b.user.ID, Segment: g.ID, Lease: j.Lease,
+				Cause: "no model", Now: b.now}))
 			continue
 		}
 		b.must(b.PutSummary(b.ctx, core.PutSummary{Summary: core.Summary{User: b.user.ID, Segment: g.ID, Label: label,
@@ -275,7 +276,7 @@ func testImportSummaries(b *bench) {
 			Entry: core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, SentAt: b.now}}))
 	}
 	equal(b, "left", len(b.due(core.QueueSummarize)), 0)
-	posts, err := b.DuePosts(b.ctx, b.now.Add(1000*time.Hour), 10)
+	posts, err := b.DuePosts(b.ctx, b.now.Add(1000*time.Hour), time.Time{}, 10)
 	b.must(err)
 	equal(b, "posts", len(posts), 0)
 	b.bring(b.line(49*time.Hour, core.RoleUser, "late"))

@@ -140,7 +140,7 @@ func testClosedLoopStays(b *bench) {
 	open := func(q core.MessageID) []core.Loop {
 		b.t.Helper()
 		p := b.put(b.segment(), false, "s", q)
-		p.SameLoop, p.Opened, p.Sources = sameLoop, []string{"the door"}, [][]core.MessageID{{q}}
+		p.SameLoop, p.Loops = sameLoop, []core.NamedLoop{{Text: "the door", Sources: []core.MessageID{q}}}
 		b.must(b.PutSummary(b.ctx, p))
 		b.now = b.now.Add(time.Minute)
 		loops, err := b.Loops(b.ctx, b.user.ID, 10)

@@ -19,7 +19,9 @@ func summaryCases() []testCase {
 		{"loops open once and are mentioned again", testLoops},
 		{"a summary of earlier messages does not reopen a closed loop", testClosedLoopStays},
 		{"a loop is dated by the newest message that it rests on", testLoopDates},
-		{"a failed summary keeps its cause and closes a day that is over", testFailSummary},
+		{"a failed summary is retried and closes a day that is over", testFailSummary},
+		{"a day without a summary waits until its post expires", testMissedPost},
+		{"a summary settles and names known loops", testSettled},
 		{"an empty final summary only closes the day", testEmptyFinal},
 		{"a fenced summary writes nothing", testSummaryFenced},
 		{"a post is decided once", testPost},
@@ -85,7 +87,7 @@ func (b *bench) finalSummary(g core.Segment, text string, loops []string, covers
 	p := b.put(g, true, text, covers...)
 	p.SameLoop = sameLoop
 	for _, l := range loops {
-		p.Opened, p.Sources = append(p.Opened, l), append(p.Sources, covers[:1])
+		p.Loops = append(p.Loops, core.NamedLoop{Text: l, Sources: covers[:1]})
 	}
 	b.must(b.PutSummary(b.ctx, p))
 }
@@ -194,7 +196,7 @@ func testLoops(b *bench) {
 		p := b.put(b.segment(), false, "s", q)
 		p.SameLoop = sameLoop
 		for _, text := range texts {
-			p.Opened, p.Sources = append(p.Opened, text), append(p.Sources, []core.MessageID{q})
+			p.Loops = append(p.Loops, core.NamedLoop{Text: text, Sources: []core.MessageID{q}})
 		}
 		b.must(b.PutSummary(b.ctx, p))
 		b.now = b.now.Add(time.Minute)
@@ -224,8 +226,9 @@ func testLoopDates(b *bench) {
 	g := b.segment()
 	b.now = b.now.AddDate(1, 0, 0)
 	p := b.put(g, false, "s", first, answer, second)
-	p.SameLoop, p.Opened = sameLoop, []string{"The door", "the window"}
-	p.Sources = [][]core.MessageID{{first}, {second, first}}
+	p.SameLoop = sameLoop
+	p.Loops = []core.NamedLoop{{Text: "The door", Sources: []core.MessageID{first}},
+		{Text: "the window", Sources: []core.MessageID{second, first}}}
 	b.must(b.PutSummary(b.ctx, p))
 	dates := func(opened, mentioned time.Time) {
 		b.t.Helper()
@@ -240,7 +243,7 @@ func testLoopDates(b *bench) {
 	}
 	dates(begin, begin)
 	p = b.put(g, false, "s", first, answer, second)
-	p.SameLoop, p.Opened, p.Sources = sameLoop, []string{"the door"}, [][]core.MessageID{{second}}
+	p.SameLoop, p.Loops = sameLoop, []core.NamedLoop{{Text: "the door", Sources: []core.MessageID{second}}}
 	b.must(b.PutSummary(b.ctx, p))
 	dates(begin, b.message(second).SentAt)
 	b.effects(core.OpenLoop{Loop: core.Loop{Text: "call Léa", Sources: []core.MessageID{first}}, At: b.now},
@@ -255,22 +258,111 @@ func testLoopDates(b *bench) {
 }
 
 func testFailSummary(b *bench) {
-	_, a := b.exchange("one", "1")
+	q, a := b.exchange("one", "1")
 	g := b.segment()
-	b.must(b.FailSummary(b.ctx, b.user.ID, g.ID, b.summaryJob(g), "down", b.now))
+	b.summary(g, false, "so far", q, a)
+	began := b.now
+	f := core.FailedSummary{User: b.user.ID, Segment: g.ID, Lease: b.summaryJob(g), Cause: "down", Config: "old",
+		Since: began, RetryAt: b.now.Add(time.Hour), Post: core.PostDue, Now: b.now}
+	b.must(b.FailSummary(b.ctx, f))
 	g = b.segment()
 	equal(b, "error", g.SummaryError, "down")
 	equal(b, "state", g.State, core.SegmentOpen)
+	equal(b, "retry", g.RetryAt.Equal(f.RetryAt) && g.FailedAt.Equal(began), true)
+	equal(b, "post", g.Post, core.PostNone)
+	due := func(config string, want int) {
+		b.t.Helper()
+		got, err := b.DueSegments(b.ctx, b.now, config, 10)
+		b.must(err)
+		equal(b, "due", len(got), want)
+	}
+	due("old", 0)
+	due("new", 1)
+	b.now = b.now.Add(time.Hour)
+	due("old", 1)
 	b.now = g.Day.Finalize
-	b.must(b.FailSummary(b.ctx, b.user.ID, g.ID, b.summaryJob(g), "still down", b.now))
+	f.Lease, f.Now, f.Cause, f.RetryAt = b.summaryJob(g), b.now, "still down", g.Day.Post.Add(time.Hour)
+	b.must(b.FailSummary(b.ctx, f))
 	g, err := b.Segment(b.ctx, b.user.ID, g.ID)
 	b.must(err)
 	equal(b, "state when over", g.State, core.SegmentFinal)
 	equal(b, "ends", g.EndsAt, a)
-	equal(b, "post", g.Post, core.PostSkipped)
-	due, err := b.DueSegments(b.ctx, b.now, 10)
+	equal(b, "post when over", g.Post, core.PostDue)
+	list, err := b.Summaries(b.ctx, b.user.ID, g.ID, 1)
 	b.must(err)
-	equal(b, "due", len(due), 0)
+	equal(b, "the newest one is final", list[0].Final, true)
+	due("old", 0)
+	posts, err := b.DuePosts(b.ctx, g.Day.Post, time.Time{}, 10)
+	b.must(err)
+	equal(b, "posts", len(posts), 1)
+	b.now = f.RetryAt
+	due("old", 1)
+	b.summary(g, true, "at last", q, a)
+	g, err = b.Segment(b.ctx, b.user.ID, g.ID)
+	b.must(err)
+	equal(b, "cleared", g.SummaryError == "" && g.RetryAt.IsZero() && g.FailedAt.IsZero(), true)
+	due("new", 0)
+}
+
+// testMissedPost checks that a day without a summary waits until its post expires.
+func testMissedPost(b *bench) {
+	b.exchange("one", "1")
+	g := b.segment()
+	b.now = g.Day.Finalize
+	b.must(b.FailSummary(b.ctx, core.FailedSummary{User: b.user.ID, Segment: g.ID, Lease: b.summaryJob(g),
+		Cause:   "down",
+		RetryAt: b.now.Add(time.Hour), Post: core.PostDue, Now: b.now}))
+	posts := func(expired time.Time, want int) {
+		b.t.Helper()
+		got, err := b.DuePosts(b.ctx, g.Day.Post.Add(time.Hour), expired, 10)
+		b.must(err)
+		equal(b, "posts", len(got), want)
+	}
+	posts(g.Day.Post.Add(-time.Second), 0)
+	posts(g.Day.Post, 1)
+	p := b.post(g, "none")
+	p.State = core.PostMissed
+	b.must(b.PutPost(b.ctx, p))
+	equal(b, "again", errors.Is(b.PutPost(b.ctx, p), core.ErrExists), true)
+	b.wantTexts("one", "1", "none")
+	posts(g.Day.Post, 0)
+}
+
+// testSettled checks that a summary closes loops, which can be undone, and names known ones by their numbers.
+func testSettled(b *bench) {
+	q, _ := b.exchange("one", "1")
+	p := b.put(b.segment(), false, "s", q)
+	p.SameLoop = sameLoop
+	p.Loops = []core.NamedLoop{{Text: "the door", Sources: []core.MessageID{q}, Due: b.now.Add(time.Hour)},
+		{Text: "the window", Sources: []core.MessageID{q}}}
+	b.must(b.PutSummary(b.ctx, p))
+	find := func(text string) core.Loop {
+		b.t.Helper()
+		list, err := b.Loops(b.ctx, b.user.ID, 10)
+		b.must(err)
+		for _, l := range list {
+			if l.Text == text {
+				return l
+			}
+		}
+		b.t.Fatalf("no loop %q in %+v", text, list)
+		return core.Loop{}
+	}
+	door, window := find("the door"), find("the window")
+	equal(b, "due", door.Due.Equal(b.now.Add(time.Hour)) && window.Due.IsZero(), true)
+	b.now = b.now.Add(time.Minute)
+	again, _ := b.exchange("two", "2")
+	p = b.put(b.segment(), false, "s", again)
+	p.Loops = []core.NamedLoop{{Loop: window.ID, Text: "the upper window", Sources: []core.MessageID{again}}}
+	p.Settled = []core.LoopID{door.ID}
+	b.must(b.PutSummary(b.ctx, p))
+	window = find("the upper window")
+	equal(b, "sources", len(window.Sources), 2)
+	equal(b, "mentioned", window.Mentioned.Equal(b.message(again).SentAt), true)
+	gone := core.Undoable{Kind: core.UndoLoop, ID: int64(door.ID), Text: "the door", Ended: true}
+	b.wantUndoable(int64(door.ID), gone)
+	b.effects(core.Undo{X: gone, At: b.now})
+	find("the door")
 }
 
 func testEmptyFinal(b *bench) {
@@ -292,7 +384,8 @@ func testSummaryFenced(b *bench) {
 	b.now = b.now.Add(time.Hour)
 	fresh, err := b.Claim(b.ctx, b.only(core.QueueSummarize), b.claim())
 	b.must(err)
-	for _, err := range []error{b.PutSummary(b.ctx, p), b.FailSummary(b.ctx, b.user.ID, g.ID, p.Lease, "x", b.now)} {
+	f := core.FailedSummary{User: b.user.ID, Segment: g.ID, Lease: p.Lease, Cause: "x", Now: b.now}
+	for _, err := range []error{b.PutSummary(b.ctx, p), b.FailSummary(b.ctx, f)} {
 		equal(b, "fenced", errors.Is(err, core.ErrFenced), true)
 	}
 	p.Lease = fresh.Lease
@@ -306,17 +399,17 @@ func testPost(b *bench) {
 	err := b.PutPost(b.ctx, b.post(g, "early"))
 	equal(b, "before it is due", errors.Is(err, core.ErrExists), true)
 	b.finalSummary(g, "s", nil, q)
-	posts, err := b.DuePosts(b.ctx, b.now, 10)
+	posts, err := b.DuePosts(b.ctx, b.now, time.Time{}, 10)
 	b.must(err)
 	equal(b, "due early", len(posts), 0)
-	posts, err = b.DuePosts(b.ctx, g.Day.Post, 10)
+	posts, err = b.DuePosts(b.ctx, g.Day.Post, time.Time{}, 10)
 	b.must(err)
 	equal(b, "due", len(posts), 1)
 	b.postOf(g, "post")
 	err = b.PutPost(b.ctx, b.post(g, "twice"))
 	equal(b, "twice", errors.Is(err, core.ErrExists), true)
 	b.wantTexts("one", "1", "s", "post")
-	posts, err = b.DuePosts(b.ctx, g.Day.Post, 10)
+	posts, err = b.DuePosts(b.ctx, g.Day.Post, time.Time{}, 10)
 	b.must(err)
 	equal(b, "due afterwards", len(posts), 0)
 }
@@ -328,7 +421,7 @@ func testDuePosts(b *bench) {
 		b.now = b.now.Add(24 * time.Hour)
 	}
 	b.now = b.now.Add(24 * time.Hour)
-	posts, err := b.DuePosts(b.ctx, b.now, 2)
+	posts, err := b.DuePosts(b.ctx, b.now, time.Time{}, 2)
 	b.must(err)
 	equal(b, "newest", posts[0].Day.Label, "2026-11-21")
 	equal(b, "next", posts[1].Day.Label, "2026-11-20")

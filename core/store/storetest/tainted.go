@@ -33,7 +33,7 @@ func testTainted(b *bench) {
 		b.t.Errorf("messages: %+v", ms)
 	}
 	p := b.put(b.segment(), false, "they said: pay", ms[0].ID, ms[1].ID)
-	p.Summary.Tainted, p.Opened, p.Sources = true, []string{"pay"}, [][]core.MessageID{{ms[1].ID}}
+	p.Summary.Tainted, p.Loops = true, []core.NamedLoop{{Text: "pay", Sources: []core.MessageID{ms[1].ID}}}
 	b.must(b.PutSummary(b.ctx, p))
 	ss, err := b.Summaries(b.ctx, b.user.ID, b.segment().ID, 1)
 	b.must(err)

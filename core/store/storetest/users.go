@@ -182,6 +182,7 @@ func everybodys() map[string]string {
 		`FROM segments WHERE post = 'due'`:                    clock,
 		`FROM segments WHERE state = 'open' AND finalize_at`:  clock,
 		`FROM segments WHERE state = 'final' AND stale = 1`:   clock,
+		`FROM segments WHERE retry_at > 0`:                    clock,
 		`FROM segments g WHERE g.backlog = 1`:                 clock,
 		`SELECT u.id FROM users u WHERE u.id > $1`:            indexes,
 		`SELECT id FROM users WHERE index_version`:            indexes,
