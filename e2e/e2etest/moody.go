@@ -185,6 +185,25 @@ func (m *Moody) reply(ms []moodyMessage) (text, tool, args string) {
 	return "Noted.", "", ""
 }
 
+// soFar takes a summary apart.
+func soFar(markdown string) (first string, said, open []string) {
+	heading := ""
+	for line := range strings.Lines(markdown) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "## "):
+			heading = line
+		case strings.HasPrefix(line, "They talked about this: "):
+			first = strings.TrimPrefix(line, "They talked about this: ")
+		case heading == "## Decisions" && line != "":
+			said = append(said, line)
+		case heading == "## Open loops" && line != "":
+			open = append(open, line)
+		}
+	}
+	return first, said, open
+}
+
 // summaryOf summarises the lines of a request: what the user said are its decisions, what is awaited is open, and what
 // is done settles a loop with a word in common.
 func summaryOf(ms []moodyMessage) string {
@@ -199,6 +218,7 @@ func summaryOf(ms []moodyMessage) string {
 			ID    int64           `json:"id"`
 			Role  string          `json:"role"`
 			Text  string          `json:"text"`
+			SoFar string          `json:"summary_so_far"`
 			Loops json.RawMessage `json:"open_loops"`
 		}
 		if json.Unmarshal([]byte(line), &l) != nil {
@@ -206,6 +226,7 @@ func summaryOf(ms []moodyMessage) string {
 		}
 		if n == 0 {
 			_ = json.Unmarshal(l.Loops, &loops)
+			first, said, open = soFar(l.SoFar)
 		}
 		if l.Role != "user" || l.Text == "" {
 			continue
@@ -230,7 +251,7 @@ func summaryOf(ms []moodyMessage) string {
 	for _, s := range []struct {
 		heading string
 		lines   []string
-	}{{"Decisions", said[:min(len(said), 8)]}, {"Open loops", open}, {"Settled", settled}} {
+	}{{"Decisions", said[:min(len(said), 14)]}, {"Open loops", open}, {"Settled", settled}} {
 		if len(s.lines) > 0 {
 			out += "\n\n## " + s.heading + "\n" + strings.Join(s.lines, "\n")
 		}

@@ -168,7 +168,7 @@ func (f *fortnight) firstDays() {
 		f.t.Errorf("the model does not know what it reminded of:\n%s", p)
 	}
 	f.chats("Karim sent the quote", "the plumber is called Yusuf", "I am waiting for the plumber")
-	f.wants("/loops", "plumber")
+	f.wants("/loops", "quote of Karim")
 	f.wants("and the second one?", "plumber")
 	if p := f.prompt("3-after-a-command"); !strings.Contains(p, `"what":"answer to /loops"`) {
 		f.t.Errorf("the model does not know what a command answered:\n%s", p)
@@ -208,7 +208,7 @@ func (f *fortnight) badNights() {
 	f.model.Feel(e2etest.MoodGood, e2etest.MoodGood, 0)
 	f.at(20, 9, 20)
 	f.closed(19, "cellar")
-	f.chats("I laid the first tile", "and the second", "the third broke", "the fourth is fine", "that is enough for a Friday")
+	f.chats("I laid the first tile", "and the second", "the third broke", "the fourth is fine", "enough for a Friday")
 	f.Until("2026-11-20", func(d e2etest.DayJSON) bool { return d.Version > 0 })
 	f.chats("the glue is from the shop in the harbour")
 	f.model.Feel(e2etest.MoodKeyless, e2etest.MoodKeyless, 0)
@@ -246,6 +246,10 @@ func (f *fortnight) secondWeek() {
 		f.t.Errorf("the thread is told\n%s", p)
 	}
 	f.wants("/continuous", "")
+	f.at(24, 3, 5)
+	f.closed(23, "mirror")
+	f.at(24, 8, 1)
+	f.gets("Monday 23 November")
 	f.at(24, 10, 0)
 	got := f.says("what happened on 17 November?")
 	found := strings.Index(got, "day_label")
