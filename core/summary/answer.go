@@ -19,6 +19,7 @@ var (
 	thought  = regexp.MustCompile(`(?is)\A.*(?:</(?:think|thinking|thought|reasoning|analysis)>|\[/think\]|<\|channel\|>final<\|message\|>)`)
 	control  = regexp.MustCompile(`<\|[a-z_]+\|>`)
 	fence    = regexp.MustCompile("^\\s*(?:```|~~~)")
+	quoted   = regexp.MustCompile(`^\s*(?:>\s?)+`)
 	rule     = regexp.MustCompile(`^\s*(?:(?:-\s*){3,}|(?:\*\s*){3,}|(?:_\s*){3,}|(?:=\s*){3,})$`)
 	mark     = regexp.MustCompile(`^(?:[-*+•‣◦▪–—]\s+|\d{1,2}[.)]\s+|\[[ xX]\]\s+)+`)
 	numbered = regexp.MustCompile(`^(?:\d{1,2}|[ivxIVX]{1,4})[.)]\s*`)
@@ -111,6 +112,7 @@ func parse(answer string, allowed map[core.MessageID]bool, loops map[core.LoopID
 }
 
 func (p *parser) line(line string) {
+	line = quoted.ReplaceAllString(line, "")
 	switch {
 	case strings.TrimSpace(line) == "":
 		p.blank = true
@@ -137,7 +139,7 @@ func (p *parser) line(line string) {
 
 // content reads a line below a heading.
 func (p *parser) content(line string) {
-	line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), ">"))
+	line = strings.TrimSpace(line)
 	bare := mark.ReplaceAllString(line, "")
 	marked := bare != line
 	b := bullet{section: p.section}
@@ -257,6 +259,7 @@ func heading(line string) (section, rest string, ok bool) {
 	} else if before, after, cut := strings.Cut(bare, ":"); cut {
 		title, rest = before, strings.TrimSpace(after)
 	}
+	title = numbered.ReplaceAllString(title, "")
 	section, found := known().headings[strings.Trim(text.Fold(title), " *_:.")]
 	switch {
 	case found && (!listed || rest == ""):

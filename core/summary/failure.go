@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -134,7 +135,7 @@ func (s *Summarizer) deliveries(targets []core.Target, kind core.DeliveryKind, s
 // plain returns why there is no summary, for the person.
 func plain(m *core.ModelError, cause error) string {
 	if m == nil {
-		return fmt.Sprintf("the summary could not be written: %v", cause)
+		return strings.TrimSuffix(cause.Error(), ".")
 	}
 	return fmt.Sprintf("the summary model did not answer: %v", m.Err)
 }

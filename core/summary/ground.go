@@ -69,10 +69,9 @@ func (d draft) better(than draft) bool {
 	return d.usable && (!than.usable || len(d.bullets) >= len(than.bullets) && len(d.loose()) < len(than.loose()))
 }
 
-// shorten removes the last bullets of the longest sections until the summary has at most a number of tokens, as far as
-// it can.
+// shorten removes the last bullets of the longest sections, but one, until the summary has at most a number of tokens.
 func (d *draft) shorten(most int, t core.Tokenizer) {
-	for len(d.bullets) > 0 && t.Count(d.markdown()) > most {
+	for len(d.bullets) > 1 && t.Count(d.markdown()) > most {
 		of := map[string]int{}
 		for _, b := range d.bullets {
 			of[b.section]++

@@ -160,7 +160,7 @@ func TestNight_oneDayFails(t *testing.T) {
 		t.Errorf("the next day: %+v", g)
 	}
 	g := n.segment(first)
-	if g.SummaryVersion != 0 || g.Post != core.PostMissed || !strings.Contains(g.SummaryError, "No heading was found.") {
+	if g.SummaryVersion != 0 || g.Post != core.PostMissed || !strings.Contains(g.SummaryError, "No heading was found") {
 		t.Errorf("the day itself: %+v", g)
 	}
 	var missed []string

@@ -48,7 +48,7 @@ func newNight(t *testing.T) *night {
 	jobs := &job.Worker{Store: s, Name: "w", Lease: time.Minute, Now: func() time.Time { return n.now },
 		Rand: func() float64 { return 0 }, Log: zap.NewNop()}
 	n.sum = &summary.Summarizer{
-		Store: s, Jobs: jobs, Users: users{s}, Planner: home{n}, Model: n.model, Tokens: words{},
+		Store: s, Jobs: jobs, Users: users{s}, Planner: home{n}, Model: n.model, Tokens: fields{},
 		Settings: summary.Settings{Window: 100_000, MaxOutput: 1000, Config: "key 1", PostForward: "home", PostMin: 4,
 			PostExpires: 48 * time.Hour, Language: "en"},
 		Calendar: day.Calendar{Zone: time.UTC, Finalize: 3 * time.Hour, Post: 8 * time.Hour}, Channels: home{n},
@@ -97,9 +97,9 @@ func (h home) Plan(context.Context, core.User, bool) ([]core.Target, error) {
 	return []core.Target{{Identity: h.at, Why: "home"}}, nil
 }
 
-type words struct{}
+type fields struct{}
 
-func (words) Count(s string) int { return len(strings.Fields(s)) }
+func (fields) Count(s string) int { return len(strings.Fields(s)) }
 
 func must(t *testing.T, err error) {
 	t.Helper()
