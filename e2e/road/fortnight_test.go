@@ -181,6 +181,9 @@ func (f *fortnight) badNights() {
 	f.closed(17, "plumber")
 	f.at(18, 8, 1)
 	f.gets("Tuesday 17 November")
+	if got := f.says("/loops"); strings.Contains(got, "quote of Karim") || !strings.Contains(got, "waiting for the plumber") {
+		f.t.Errorf("after the quote came, %q is open", got)
+	}
 	f.chats("Yusuf comes at ten", "the pump is from 2009", "he wants 300 for it", "I said yes", "the pump is paid")
 	f.Until("2026-11-18", func(d e2etest.DayJSON) bool { return d.Version > 0 })
 	f.model.Feel(e2etest.MoodGood, e2etest.MoodRefusing, 0)
@@ -215,16 +218,15 @@ func (f *fortnight) badNights() {
 	f.at(21, 3, 5)
 	f.at(21, 8, 1)
 	f.gets("Friday 20 November", "third broke")
-	if got := f.says("good morning"); !strings.Contains(got, "key") {
-		f.t.Errorf("without a key the owner is told %q", got)
-	}
+	f.wants("good morning", "a setting here needs fixing") // Ada is not the owner
 	f.model.Feel(e2etest.MoodGood, e2etest.MoodGood, 0)
 }
 
 // secondWeek: a key again, the person's own past, a thread apart, a day by its date.
 func (f *fortnight) secondWeek() {
 	f.at(22, 12, 5)
-	f.wants("/retry", "Noted.")
+	f.wants("/retry", "I'm trying again.")
+	f.gets("Noted.")
 	f.closed(20, "harbour")
 	past := filepath.Join(f.t.TempDir(), "past.txt")
 	e2etest.Must(f.t, os.WriteFile(past, []byte(`[14.05.25, 10:00:00] Ada: the boat is kept in the old harbour of Nantes

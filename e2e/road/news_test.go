@@ -23,7 +23,7 @@ func TestWhatChangedIsToldInTheSamePrompt(t *testing.T) {
 		before := w.Prompt("hello")
 		if !strings.Contains(before, `,"text":"choose the paint for the hull"}`) ||
 			!strings.Contains(before, `{"is":"open loop","loop":`) || !strings.Contains(before, "Memory is empty so far.") ||
-			strings.Contains(before, "[News since") {
+			strings.Contains(before, "[Update to the notes") {
 			t.Fatalf("the prompt begins with\n%s", before)
 		}
 		l := w.Ledger()
@@ -32,15 +32,17 @@ func TestWhatChangedIsToldInTheSamePrompt(t *testing.T) {
 		w.Ask("/remember I am allergic to walnuts")
 		w.Ask("/timezone Asia/Tokyo")
 		after := w.Prompt("what is left to do?")
-		for _, want := range []string{"[News since the notes above were written",
-			"- Loop " + id + " is closed: choose the paint for the hull\n", "- Active items in memory now: general 1\n",
-			"- The user's time zone is Asia/Tokyo now"} {
+		for _, want := range []string{"[Update to the notes above; where they differ, this is right.",
+			`{"is":"loop closed","loop":` + id + `,"text":"choose the paint for the hull"}` + "\n",
+			`{"is":"themes of memory (active items)","themes":["general (1)"]}` + "\n",
+			`{"is":"time zone, also of the marks from here on","text":"Asia/Tokyo"}` + "\n",
+			`"what":"answer to /remember I am allergic to walnuts"`} {
 			if strings.Count(after, want) != 1 {
 				t.Errorf("%q is not in\n%s", want, after)
 			}
 		}
-		if strings.Contains(after, "walnuts") {
-			t.Errorf("the prompt contains memory items:\n%s", after)
+		if strings.Contains(after, "/timezone") {
+			t.Errorf("the prompt shows what an account command answered:\n%s", after)
 		}
 		if again := w.Prompt("and then?"); !strings.HasPrefix(messagesOf(again), messagesOf(after)) ||
 			!strings.HasPrefix(messagesOf(after), messagesOf(before)) {
