@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -86,9 +87,11 @@ type command struct {
 
 func (c command) owners() bool { return c.needs == core.CanAdmin }
 
-// told reports whether the model may see the answer: it holds no code, no link and nothing of an account.
+// told reports whether the model sees the answer: people may refer to what it lists. It holds no code, no link and
+// nothing of an account.
 func (c command) told() bool {
-	return c.needs != core.CanAdmin && c.needs != core.CanAccount && c.name != "help"
+	return c.needs == core.CanRead || c.needs == core.CanMemory ||
+		slices.Contains([]string{"summary", "threads", "usage"}, c.name)
 }
 
 // New returns the commands.

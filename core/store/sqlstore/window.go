@@ -163,7 +163,7 @@ func newWindow(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) 
 const sentWithin = 100
 
 // sentUnasked reads the newest three messages that were sent unasked between the inputs of the turn before and those of
-// this one; in a plain thread only those that went to the turn's identity.
+// this one; in a plain thread only those that went to the turn's identity since it was opened.
 func sentUnasked(q querier, turn *core.Turn, w *core.Window) (err error) {
 	if len(turn.Inputs) == 0 {
 		return nil
@@ -185,8 +185,9 @@ func sentUnasked(q querier, turn *core.Turn, w *core.Window) (err error) {
 	}, `SELECT `+prefixed("m", messageColumns)+`, COALESCE((SELECT g.label FROM segments g WHERE g.user_id = $1 AND g.id = m.segment_id), '')
 		FROM messages m WHERE m.user_id = $1 AND m.id > $2 AND m.id < $3 AND m.role = 'assistant' AND m.redacted = 0
 		AND (m.kind IN ('reminder', 'day_summary_post') OR m.kind = 'notice' AND (m.extra LIKE '%"answers":%' OR m.extra LIKE '%"task":%'))
-		AND (CAST($4 AS bigint) = 0 OR EXISTS (SELECT 1 FROM deliveries d WHERE d.user_id = $1 AND d.message_id = m.id AND d.message_id > 0 AND d.direct = 0 AND d.identity_id = $4))
-		ORDER BY m.id DESC LIMIT 3`, turn.User, after, last, here)
+		AND (CAST($4 AS bigint) = 0 OR EXISTS (SELECT 1 FROM deliveries d WHERE d.user_id = $1 AND d.message_id = m.id AND d.message_id > 0 AND d.direct = 0 AND d.identity_id = $4)
+			AND m.sent_at > (SELECT h.created_at FROM threads h WHERE h.user_id = $1 AND h.id = $5))
+		ORDER BY m.id DESC LIMIT 3`, turn.User, after, last, here, turn.Thread)
 	slices.Reverse(w.Sent)
 	return err
 }

@@ -226,6 +226,7 @@ func testUnasked(b *bench) {
 	other := b.noteOf(nil, "elsewhere", "")
 	other.Messages[0].Answers, other.Deliveries = "/day", nil
 	b.must(second(b.Note(b.ctx, other)))
+	b.now = b.now.Add(time.Second)
 	answer("here", "/day")
 	t = b.turn("what was that?")
 	equal(b, "title", t.Title, "work")
