@@ -181,7 +181,8 @@ func (f *fortnight) badNights() {
 	f.closed(17, "plumber")
 	f.at(18, 8, 1)
 	f.gets("Tuesday 17 November")
-	if got := f.says("/loops"); strings.Contains(got, "quote of Karim") || !strings.Contains(got, "waiting for the plumber") {
+	if got := f.says("/loops"); strings.Contains(got, "quote of Karim") ||
+		!strings.Contains(got, "waiting for the plumber") {
 		f.t.Errorf("after the quote came, %q is open", got)
 	}
 	f.chats("Yusuf comes at ten", "the pump is from 2009", "he wants 300 for it", "I said yes", "the pump is paid")

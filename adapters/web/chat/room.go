@@ -180,7 +180,7 @@ type texts struct {
 	// Pages about a message.
 	WhyTitle, WhyLead, WhyNone, WhyStrategy, WhyParts, WhyPart, WhyOf, WhyMessages, WhyIncluded, WhyShortened, WhyCovered,
 	WhyLeftOut, WhyLoaded, WhyHistory, WhyHistoryIs, WhyDays, WhySummaries, WhyLoops, WhyModel, WhyUsage, WhyCached,
-	WhyTime, WhyPrompt, WhyPromptLead, WhyEpochOn, WhyEpochNew, WhyTools, WhyNothingLeft, WhyGap, WhyTimeName,
+	WhyTime, WhyPrompt, WhyPromptLead, WhyEpochOn, WhyEpochNew, WhyTools, WhyNothingLeft, WhyGap, WhyTimeName, WhyTrace,
 	WhySummaryOf, WhyUnknown, WhyMissing, RememberTitle, RememberLead, ForgetTitle, ForgetLead, ForgetDo,
 	Forgotten, EarlierTitle, EarlierLead, EarlierUntil string
 	WhySteps                         words.Counted // number

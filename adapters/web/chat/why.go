@@ -110,6 +110,7 @@ func facts(v *web.Visit, s *core.Snapshot) []fact {
 		fact{w.WhyModel, cmp.Or(s.Model, w.WhyUnknown) + " · " + w.WhySteps.Of(s.Steps)},
 		fact{v.Words.Tokens, usage},
 		fact{w.WhyTimeName, fmt.Sprintf(w.WhyTime, lasted(v, s.FirstTokenMS), lasted(v, s.TotalMS))},
+		fact{w.WhyTrace, s.Trace},
 	)
 }
 

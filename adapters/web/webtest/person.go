@@ -77,6 +77,7 @@ func (p *Person) Replies(t *core.Turn, text string, before ...core.NewMessage) c
 	s := &core.Snapshot{Strategy: "continuous", Epoch: t.ID, NewEpoch: "first", Messages: core.NewIDSet(t.Inputs...),
 		Parts: []core.PartTokens{{Name: "instructions", Tokens: 310}, {Name: "policy", Tokens: 140},
 			{Name: "last", Tokens: 96}, {Name: "messages", Tokens: 640}}, Thread: 812, Loaded: 12, Included: 9, LeftOut: 3,
+		Session: 1, Trace: "4bf92f3577b34da6a3ce929d0e0e4736",
 		Shortened: 1, OpenLoops: 2, ToolTokens: 1240, Total: 1186, Cap: 6150, Model: "demo",
 		Usage: core.Usage{Prompt: 2431, Cached: 1800, Completion: 64}, FirstTokenMS: 410, TotalMS: 1850, Steps: 1}
 	r := core.Reply{Turn: t, State: core.TurnDone, Now: now, Messages: ms, Snapshot: s,
