@@ -143,7 +143,7 @@ func (s *Summarizer) post(ctx context.Context, g core.Segment, newest bool) erro
 	said := s.text(u, g, versions[0], overdue)
 	p.State = core.PostDone
 	p.Message = core.NewMessage{Role: core.RoleAssistant, Kind: core.KindDayPost, Text: said,
-		Tokens: s.Tokens.Count(said), SentAt: now}
+		Tokens: s.Tokens.Count(said), SentAt: now, Tainted: versions[0].Tainted}
 	for _, l := range overdue {
 		p.Asked = append(p.Asked, l.ID)
 	}
