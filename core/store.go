@@ -226,8 +226,8 @@ type DayStore interface {
 // SummaryStore writes summaries and their posts.
 type SummaryStore interface {
 	// DueSegments lists open segments that are due for finalization, final ones that are stale, and those whose last
-	// summary failed: from RetryAt on, or immediately if it failed with another configuration of the model than config.
-	// The oldest of each kind come first. Those with a summary job are left out.
+	// summary failed: from RetryAt on, or immediately if it failed with another configuration of the model than config
+	// (empty: whatever it was). The oldest of each kind come first. Those with a summary job are left out.
 	DueSegments(ctx context.Context, now time.Time, config string, limit int) ([]Segment, error)
 	// DuePosts lists segments whose summary is due to be posted, newest first per user. One that has no summary because
 	// that failed is listed only if its post was due at expired or before.

@@ -47,6 +47,10 @@ func seer(w http.ResponseWriter, r *http.Request) {
 		text := strings.Join(all, "\n")
 		if len(in.Tools) == 0 {
 			text = "## Summary\nThey talked.\n"
+			if _, after, found := strings.Cut(strings.Join(all, "\n"), `{"id":`); found {
+				id, _, _ := strings.Cut(after, ",")
+				text += "## Decisions\n- They talked. [#" + id + "]\n"
+			}
 		}
 		message["content"] = text
 	}

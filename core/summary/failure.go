@@ -44,7 +44,7 @@ func (s *Summarizer) failed(ctx context.Context, j *core.Job, w *work, cause err
 		return s.Jobs.Finish(ctx, j)
 	case errors.Is(cause, errBudget) && imported:
 		return &job.Later{At: s.Calendar.Day(w.user.Settings, s.Now()).End}
-	case m != nil && imported && !operators(m):
+	case m != nil && imported:
 		return cause // the other imported days wait with it
 	case m == nil && bad == nil && !errors.Is(cause, errBudget) && !errors.Is(cause, errTooLarge):
 		return cause

@@ -256,3 +256,17 @@ func TestNight_severalProcesses(t *testing.T) {
 		t.Errorf("the owner is told %q", got)
 	}
 }
+
+// TestNight_nothingNew checks that a day without messages since its last summary is closed with that one as its final
+// summary, and without a call.
+func TestNight_nothingNew(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.model.Script(answer("## Summary\nAll of it. [#1]"))
+	n.exchange("a", "b", "c", "d", "e")
+	n.work()
+	n.until(20, 4)
+	if g := n.segment(first); g.State != core.SegmentFinal || !n.newest(first).Final || len(n.model.Requests()) != 1 {
+		t.Errorf("%+v after %d calls", g, len(n.model.Requests()))
+	}
+}

@@ -13,7 +13,7 @@ import (
 func (s *Store) DueSegments(ctx context.Context, now time.Time, config string, limit int) ([]core.Segment, error) {
 	return s.dueSegments(ctx, "due segments", now, limit, config, `state = 'open' AND finalize_at <= $1`,
 		`state = 'final' AND stale = 1 AND retry_at = 0 AND backlog = 0 AND finalize_at <= $1`,
-		`retry_at > 0 AND (retry_at <= $1 OR failed_with <> $3) AND (state = 'final' OR finalize_at > $1)`)
+		`retry_at > 0 AND (retry_at <= $1 OR $3 <> '' AND failed_with <> $3) AND (state = 'final' OR finalize_at > $1)`)
 }
 
 // DuePosts lists segments whose summary is due to be posted. A day waits while a later one is
