@@ -260,6 +260,8 @@ type SearchQuery struct {
 	Channel string
 	// Before leaves out this message and later ones: a question does not find itself. 0: none.
 	Before MessageID
+	// Hidden holds messages that are left out.
+	Hidden IDSet
 	// Matching: every hit holds a word of the query or matches by meaning, and neighbouring messages come as its
 	// context, as people expect. Otherwise a neighbour may be a hit itself, which finds answers that repeat no word of
 	// the question.

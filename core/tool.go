@@ -69,9 +69,12 @@ func (*NoArguments) UnmarshalJSON([]byte) error { return nil }
 type ToolUse struct {
 	User        UserID
 	Thread      ThreadID
+	Mode        Mode // of Thread; empty: outside a turn
 	Turn        TurnID
 	By          Actor       // who started the turn; zero: nobody
 	Inputs      []MessageID // the messages that the turn answers
+	Segment     SegmentID   // the day of the turn; 0: none
+	Seen        IDSet       // the messages that the prompt of the turn shows
 	Task        TaskID      // the task that the turn runs; 0: none
 	Tainted     bool        // the turn read words that its person did not write there
 	Step, Index int         // of the model call in the turn, and of the tool call in it; both from 0

@@ -30,8 +30,8 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 		asked = *p.Request
 	}
 	model, reserved := ts.Model, ts.reserved(t, u, ts.maxOutput(asked))
-	call := core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, By: through(t), Inputs: t.Inputs, Task: t.Task,
-		Location: u.Settings.Location(ts.Calendar.Zone), Language: u.Settings.Language}
+	call := core.ToolUse{User: t.User, Thread: t.Thread, Mode: t.Mode, Turn: t.ID, By: through(t), Inputs: t.Inputs,
+		Segment: t.Segment, Seen: p.Snapshot.Messages.Union(core.NewIDSet(p.Sources...)), Task: t.Task, Location: u.Settings.Location(ts.Calendar.Zone), Language: u.Settings.Language}
 	var more func(context.Context, core.ModelRequest) (bool, error)
 	if reserved != nil {
 		model, call.Reserve, more = reserved.Model(ts.Model), reserved.Take, reserved.Affords

@@ -27,6 +27,7 @@ type ranking struct {
 	allowed []bool                         // segments; nil: all
 	only    bool                           // messages with a word, unless the query names only days
 	shown   func(core.DirectoryEntry) bool // messages that may be hits; nil: all
+	hidden  core.IDSet                     // messages that are not searched
 	count   int                            // messages searched
 
 	raw     []float32 // BM25
@@ -153,10 +154,16 @@ func (r *ranking) eachPlace(ids []int64, yield func(p int32)) {
 	from := 0
 	for _, id := range ids {
 		p, ok := r.seek(from, core.MessageID(id))
-		if from = p; ok && (r.allowed == nil || r.allowed[r.dir.Messages[p].Segment]) {
+		if from = p; ok && r.searched(int32(p)) {
 			yield(int32(p))
 		}
 	}
+}
+
+// searched reports whether a message is searched: its day is allowed, and it is not hidden.
+func (r *ranking) searched(p int32) bool {
+	e := r.dir.Messages[p]
+	return (r.allowed == nil || r.allowed[e.Segment]) && !r.hidden.Has(e.ID)
 }
 
 // seek finds a message at place from or later, in leaps of growing size.
@@ -262,7 +269,7 @@ func (r *ranking) dated() {
 	left := r.set.Matches
 	for p := len(r.dir.Messages) - 1; p >= 0 && left > 0; p-- {
 		segment := r.dir.Messages[p].Segment
-		if r.named[segment] && r.total[p] == 0 && (r.allowed == nil || r.allowed[segment]) {
+		if r.named[segment] && r.total[p] == 0 && r.searched(int32(p)) {
 			r.near = append(r.near, int32(p))
 			left--
 		}
@@ -325,7 +332,10 @@ func (r *ranking) top(n int) []candidate {
 }
 
 // shows reports whether a message may be a hit.
-func (r *ranking) shows(p int32) bool { return r.shown == nil || r.shown(r.dir.Messages[p]) }
+func (r *ranking) shows(p int32) bool {
+	e := r.dir.Messages[p]
+	return !r.hidden.Has(e.ID) && (r.shown == nil || r.shown(e))
+}
 
 // compare orders candidates: best first, then newest day, then newest message.
 func (r *ranking) compare(a, b candidate) int {

@@ -142,7 +142,7 @@ func (s *search) result(hits []core.Hit) core.SearchResult {
 	out.Below = all - len(hits)
 	switch {
 	case all == 0:
-		out.Note = "Nothing matched. " + out.Note
+		out.Note = s.nothing() + out.Note
 	case len(hits) == 0:
 		out.Note = fmt.Sprintf("Everything was below min_score %g; the best had %.2f. %s", s.q.MinScore, best, out.Note)
 	case s.in.common:
@@ -154,6 +154,14 @@ func (s *search) result(hits []core.Hit) core.SearchResult {
 		out.Hits[i].Snippet = s.snippet(&out.Hits[i])
 	}
 	return out
+}
+
+// nothing says that there are no hits.
+func (s *search) nothing() string {
+	if s.q.Hidden.Len() > 0 {
+		return "Nothing else matched: what you can already see, and today's searches, are left out. "
+	}
+	return "Nothing matched. "
 }
 
 // summariesFirst moves each summary before the messages of its own day.

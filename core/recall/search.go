@@ -125,7 +125,7 @@ func (s *search) begin() string {
 		s.to = s.dir.Messages[len(s.dir.Messages)-1].ID
 	}
 	s.rank = newRanking(&s.Settings, s.dir, &s.in)
-	s.rank.only = s.q.Matching
+	s.rank.only, s.rank.hidden = s.q.Matching, s.q.Hidden
 	return s.filter()
 }
 

@@ -84,6 +84,11 @@ func (t searchTool) use(ctx context.Context, use core.ToolUse, _ core.NoArgument
 	if len(use.Inputs) > 0 {
 		q.Before = slices.Min(use.Inputs)
 	}
+	echoes, err := t.searcher.echoes(ctx, use.User, use.Segment)
+	if err != nil {
+		return core.ToolResult{}, err
+	}
+	q.Hidden = use.Seen.Union(echoes)
 	found, err := t.searcher.Search(ctx, q)
 	if err != nil {
 		return core.ToolResult{}, err
@@ -91,6 +96,45 @@ func (t searchTool) use(ctx context.Context, use core.ToolUse, _ core.NoArgument
 	out := found.View(use.Location)
 	return core.TaintedResult(out, slices.ContainsFunc(out.Results, func(h core.HitView) bool { return h.Foreign }))
 }
+
+// echoes returns the questions and answers of a day's searches: the messages of each turn that called
+// conversation_search. They hold the words of what was searched for, and not what was found. No day has none.
+func (s *Searcher) echoes(ctx context.Context, user core.UserID, day core.SegmentID) (core.IDSet, error) {
+	if day == 0 {
+		return core.IDSet{}, nil
+	}
+	var said []core.Message
+	for after := core.MessageID(0); ; after = said[len(said)-1].ID {
+		page, err := s.Days.DayMessages(ctx, user, day, after, echoPage)
+		if err != nil {
+			return core.IDSet{}, fmt.Errorf("read the searches of the day: %w", err)
+		}
+		if said = append(said, page...); len(page) < echoPage {
+			return echoesIn(said), nil
+		}
+	}
+}
+
+const echoPage = 500 // messages of a read
+
+func echoesIn(said []core.Message) core.IDSet {
+	turns := map[core.TurnID]bool{}
+	for _, m := range said {
+		if m.Turn != 0 && slices.ContainsFunc(m.ToolCalls, func(c core.ToolCall) bool { return c.Name == searchName }) {
+			turns[m.Turn] = true
+		}
+	}
+	var ids []core.MessageID
+	for _, m := range said {
+		if turns[m.Turn] {
+			ids = append(ids, m.ID)
+		}
+	}
+	return core.NewIDSet(ids...)
+}
+
+// searchName is the name of the tool that searches.
+const searchName = "conversation_search"
 
 // arguments reads the arguments of a tool call. Its errors are sentences for the model.
 func arguments(raw json.RawMessage, into any) error {
