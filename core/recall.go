@@ -54,6 +54,8 @@ type Directory struct {
 	Segments []DirectorySegment // in the order in which they were opened
 	Channels []string           // indexed by DirectoryEntry.Channel
 	Tokens   int64              // sum over all messages
+	// Missing counts the newest messages that Match does not find yet, as the index is being built.
+	Missing int
 }
 
 // DirectoryEntry is one message. Its size matters, as there is one for every message of a user.
@@ -282,6 +284,8 @@ type SearchResult struct {
 	Note string
 	// Below counts hits that scored below MinScore.
 	Below int
+	// Missing counts messages that are not searched by their words yet, as the index is being built.
+	Missing int
 }
 
 // Hit is one result of a search.

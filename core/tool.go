@@ -161,6 +161,7 @@ type SearchView struct {
 	Results []HitView `json:"results"`
 	Mode    string    `json:"mode"`
 	Note    string    `json:"note,omitempty"`
+	Missing int       `json:"not_indexed_yet,omitempty"`
 }
 
 // HitView is a hit of a SearchView.
@@ -194,7 +195,7 @@ type SignalsView struct {
 
 // View returns the result as a SearchView, with times in a zone (nil: UTC).
 func (r SearchResult) View(zone *time.Location) SearchView {
-	out := SearchView{Results: make([]HitView, 0, len(r.Hits)), Mode: r.Mode, Note: r.Note}
+	out := SearchView{Results: make([]HitView, 0, len(r.Hits)), Mode: r.Mode, Note: r.Note, Missing: r.Missing}
 	for _, h := range r.Hits {
 		out.Results = append(out.Results, h.view(zone))
 	}
