@@ -262,6 +262,8 @@ type SearchQuery struct {
 	Channel string
 	// Before leaves out this message and later ones: a question does not find itself. 0: none.
 	Before MessageID
+	// Thread is the one plain thread to search; 0: all. Only of the search of plain threads.
+	Thread ThreadID
 	// Hidden holds messages that are left out.
 	Hidden IDSet
 	// Matching: every hit holds a word of the query or matches by meaning, and neighbouring messages come as its
@@ -321,6 +323,7 @@ type ThreadHit struct {
 	Thread        Thread
 	Message       Message
 	Snippet       string
+	Score         float64 // 0 to 1
 	Before, After Beside
 }
 

@@ -25,6 +25,11 @@ type OutsideTool interface {
 	Outside() bool
 }
 
+// ThreadTool is an optional interface of a Tool that is another one of the same name in plain threads.
+type ThreadTool interface {
+	InThread() Tool
+}
+
 // GuardedTool is an optional interface of an OutsideTool that restricts its users, and
 // determines whether calls need an approval.
 type GuardedTool interface {
@@ -168,7 +173,7 @@ type SearchView struct {
 type HitView struct {
 	Kind    DocKind   `json:"kind"`
 	Label   string    `json:"day_label"`
-	Segment SegmentID `json:"day_segment_id"`
+	Segment SegmentID `json:"day_segment_id,omitempty"` // 0 in plain threads
 	Score   float64   `json:"score"`
 	Message MessageID `json:"message_id,omitempty"`
 	From    MessageID `json:"from_message_id,omitempty"`

@@ -24,7 +24,7 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 	}
 	c := ts.Config.Agent
 	ts.reachServers(ctx)
-	tools, guard := ts.offered(u, p), agent.Promise
+	tools, guard := ts.offered(u, t.Mode, p), agent.Promise
 	asked := core.Request{}
 	if p.Request != nil {
 		asked = *p.Request

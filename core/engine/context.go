@@ -28,7 +28,7 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 		}
 	}
 	budgets := ts.budgets
-	budgets.ToolSchemaTokens = ts.tools.of(u).Tokens()
+	budgets.ToolSchemaTokens = ts.tools.of(u, t.Mode).Tokens()
 	if ts.tools.room.Tight() {
 		budgets.SchemaRoom = ts.tools.room.Schemas
 	}

@@ -97,7 +97,7 @@ func (ts *Turns) head(tools *agent.Registry) []prompt.Static {
 
 // first returns the first parts of a user's prompts.
 func (ts *Turns) first(u core.User) []prompt.Static {
-	chosen := ts.tools.of(u)
+	chosen := ts.tools.of(u, core.ModeContinuous)
 	switch {
 	case !chosen.Whole():
 		return ts.head(chosen.Tools())
