@@ -175,10 +175,8 @@ type Embedding interface {
 
 // IndexStore keeps the search data: the full-text index, windows and vectors.
 type IndexStore interface {
-	// Unwindowed returns the first day of a user with messages that are in no window,
-	// and those messages in order, preceded by the last message of the window before
-	// them. closed: no more are expected. ErrNotFound if there is no such day.
-	Unwindowed(ctx context.Context, user UserID, limit int) (segment SegmentID, messages []Message, closed bool, err error)
+	// Unwindowed returns the first day of a user with messages that are in no window. ErrNotFound if there is none.
+	Unwindowed(ctx context.Context, user UserID, limit int) (Unwindowed, error)
 	// PutWindows stores windows of a day as pending for p.Config, and that the day is in windows up to p.Through.
 	// ErrChanged if a message of p.Read has been edited or redacted since, or one was inserted before the last of them.
 	PutWindows(ctx context.Context, p PutWindows) error
@@ -211,6 +209,15 @@ type IndexStore interface {
 	// included; 0: the index is complete. The index may lag unnoticed, as Match also searches what is not indexed yet.
 	// Edits, redactions, summaries and items are indexed in the transaction that stores them.
 	Index(ctx context.Context, users int, share Share) (int, error)
+}
+
+// Unwindowed holds messages of a day that are in no window, in order, preceded by Through, the last message in one (0:
+// none is). Closed: no more are expected.
+type Unwindowed struct {
+	Segment  SegmentID
+	Messages []Message
+	Through  MessageID
+	Closed   bool
 }
 
 // PutWindows holds windows to store.
