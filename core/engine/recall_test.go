@@ -7,6 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/llmtest"
 	"github.com/everthread/everthread/core/recall"
@@ -125,4 +129,64 @@ func TestRecall_noEchoes(t *testing.T) {
 			t.Errorf("found %s", found)
 		}
 	}
+}
+
+// TestEmbeddings_anotherModelAsks checks that after a change of the model the log says how many texts wait, that they
+// wait for a confirmation, and that it is asked for once.
+func TestEmbeddings_anotherModelAsks(t *testing.T) {
+	t.Parallel()
+	w := newWisher(t, "")
+	ctx := t.Context()
+	w.effect(core.AddItem{Item: core.Item{User: w.user.ID, Theme: "general", Type: core.ItemFact, Content: "Likes herons",
+		Status: core.ItemActive}, Digest: "herons", Theme: core.Theme{Slug: "general", Name: "general"},
+		Embed: "ollama/old@0", At: w.now})
+	embedded := func(config string) {
+		waiting, err := w.store.PendingEmbeddings(ctx, w.user.ID, config, 10)
+		w.must(err)
+		if len(waiting) != 1 {
+			t.Fatalf("%d texts wait for %s", len(waiting), config)
+		}
+		w.must(w.store.PutVectors(ctx, w.user.ID, config, []core.EmbeddingResult{{Kind: waiting[0].Kind, ID: waiting[0].ID,
+			Revision: waiting[0].Revision, Vector: make([]float32, core.VectorSize)}}, w.now))
+	}
+	embedded("ollama/old@0")
+	begin := func(model string) (*Embedders, string) {
+		c := configs.Default()
+		c.Embeddings.Provider, c.Embeddings.Model = "ollama", model
+		logs, seen := observer.New(zap.WarnLevel)
+		e, err := NewEmbedders(NewProcess(c, w.store, zap.New(logs), func() time.Time { return w.now }, WayOut(c), nil), nil)
+		w.must(err)
+		w.must(e.warn(ctx))
+		if seen.Len() == 0 {
+			return e, ""
+		}
+		return e, seen.All()[0].Message
+	}
+	if e, said := begin("old"); said != "" || must(e.Outdated(ctx)) != 0 {
+		t.Errorf("the same model: logged %q", said)
+	}
+	e, said := begin("new")
+	if !strings.HasPrefix(said, "1 texts will be embedded again with new (Ollama) once the owner confirms it") {
+		t.Errorf("another model: logged %q", said)
+	}
+	if waiting, err := w.store.PendingEmbeddings(ctx, w.user.ID, "ollama/new@0", 10); err != nil || len(waiting) != 0 {
+		t.Errorf("before the confirmation %d texts wait, %v", len(waiting), err)
+	}
+	if n := must(e.Outdated(ctx)); n != 1 {
+		t.Errorf("asks about %d texts", n)
+	}
+	if n := must(e.RebuildOutdated(ctx)); n != 1 || must(e.Outdated(ctx)) != 0 {
+		t.Errorf("embeds %d texts again, and asks once more about %d", n, must(e.Outdated(ctx)))
+	}
+	embedded("ollama/new@0")
+	if _, said = begin("new"); said != "" {
+		t.Errorf("after the rebuild: logged %q", said)
+	}
+}
+
+func must(n int, err error) int {
+	if err != nil {
+		panic(err)
+	}
+	return n
 }
