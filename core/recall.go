@@ -54,6 +54,8 @@ type Directory struct {
 	Segments []DirectorySegment // in the order in which they were opened
 	Channels []string           // indexed by DirectoryEntry.Channel
 	Tokens   int64              // sum over all messages
+	// Missing counts the newest messages that Match does not find yet, as the index is being built.
+	Missing int
 }
 
 // DirectoryEntry is one message. Its size matters, as there is one for every message of a user.
@@ -173,10 +175,8 @@ type Embedding interface {
 
 // IndexStore keeps the search data: the full-text index, windows and vectors.
 type IndexStore interface {
-	// Unwindowed returns the first day of a user with messages that are in no window,
-	// and those messages in order, preceded by the last message of the window before
-	// them. closed: no more are expected. ErrNotFound if there is no such day.
-	Unwindowed(ctx context.Context, user UserID, limit int) (segment SegmentID, messages []Message, closed bool, err error)
+	// Unwindowed returns the first day of a user with messages that are in no window. ErrNotFound if there is none.
+	Unwindowed(ctx context.Context, user UserID, limit int) (Unwindowed, error)
 	// PutWindows stores windows of a day as pending for p.Config, and that the day is in windows up to p.Through.
 	// ErrChanged if a message of p.Read has been edited or redacted since, or one was inserted before the last of them.
 	PutWindows(ctx context.Context, p PutWindows) error
@@ -209,6 +209,15 @@ type IndexStore interface {
 	// included; 0: the index is complete. The index may lag unnoticed, as Match also searches what is not indexed yet.
 	// Edits, redactions, summaries and items are indexed in the transaction that stores them.
 	Index(ctx context.Context, users int, share Share) (int, error)
+}
+
+// Unwindowed holds messages of a day that are in no window, in order, preceded by Through, the last message in one (0:
+// none is). Closed: no more are expected.
+type Unwindowed struct {
+	Segment  SegmentID
+	Messages []Message
+	Through  MessageID
+	Closed   bool
 }
 
 // PutWindows holds windows to store.
@@ -260,6 +269,10 @@ type SearchQuery struct {
 	Channel string
 	// Before leaves out this message and later ones: a question does not find itself. 0: none.
 	Before MessageID
+	// Thread is the one plain thread to search; 0: all. Only of the search of plain threads.
+	Thread ThreadID
+	// Hidden holds messages that are left out.
+	Hidden IDSet
 	// Matching: every hit holds a word of the query or matches by meaning, and neighbouring messages come as its
 	// context, as people expect. Otherwise a neighbour may be a hit itself, which finds answers that repeat no word of
 	// the question.
@@ -280,6 +293,8 @@ type SearchResult struct {
 	Note string
 	// Below counts hits that scored below MinScore.
 	Below int
+	// Missing counts messages that are not searched by their words yet, as the index is being built.
+	Missing int
 }
 
 // Hit is one result of a search.
@@ -315,6 +330,7 @@ type ThreadHit struct {
 	Thread        Thread
 	Message       Message
 	Snippet       string
+	Score         float64 // 0 to 1
 	Before, After Beside
 }
 

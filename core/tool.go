@@ -69,9 +69,12 @@ func (*NoArguments) UnmarshalJSON([]byte) error { return nil }
 type ToolUse struct {
 	User        UserID
 	Thread      ThreadID
+	Mode        Mode // of Thread; empty: outside a turn
 	Turn        TurnID
 	By          Actor       // who started the turn; zero: nobody
 	Inputs      []MessageID // the messages that the turn answers
+	Segment     SegmentID   // the day of the turn; 0: none
+	Seen        IDSet       // the messages that the prompt of the turn shows
 	Task        TaskID      // the task that the turn runs; 0: none
 	Tainted     bool        // the turn read words that its person did not write there
 	Step, Index int         // of the model call in the turn, and of the tool call in it; both from 0
@@ -158,13 +161,14 @@ type SearchView struct {
 	Results []HitView `json:"results"`
 	Mode    string    `json:"mode"`
 	Note    string    `json:"note,omitempty"`
+	Missing int       `json:"not_indexed_yet,omitempty"`
 }
 
 // HitView is a hit of a SearchView.
 type HitView struct {
 	Kind    DocKind   `json:"kind"`
 	Label   string    `json:"day_label"`
-	Segment SegmentID `json:"day_segment_id"`
+	Segment SegmentID `json:"day_segment_id,omitempty"` // 0 in plain threads
 	Score   float64   `json:"score"`
 	Message MessageID `json:"message_id,omitempty"`
 	From    MessageID `json:"from_message_id,omitempty"`
@@ -191,7 +195,7 @@ type SignalsView struct {
 
 // View returns the result as a SearchView, with times in a zone (nil: UTC).
 func (r SearchResult) View(zone *time.Location) SearchView {
-	out := SearchView{Results: make([]HitView, 0, len(r.Hits)), Mode: r.Mode, Note: r.Note}
+	out := SearchView{Results: make([]HitView, 0, len(r.Hits)), Mode: r.Mode, Note: r.Note, Missing: r.Missing}
 	for _, h := range r.Hits {
 		out.Results = append(out.Results, h.view(zone))
 	}

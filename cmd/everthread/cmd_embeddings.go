@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/everthread/everthread/core"
+	llmembed "github.com/everthread/everthread/core/llm/embed"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -103,7 +104,7 @@ func (r embeddingsRebuildCmd) Run(ctx context.Context, d *opened) error {
 		return errors.New("no embeddings are configured; set embeddings.provider and embeddings.model first")
 	}
 	if !r.Yes {
-		return errUsage{fmt.Errorf("this makes %d vectors again with %s; say --yes to do it", total, with)}
+		return errUsage{fmt.Errorf("this makes %d vectors again with %s; say --yes to do it", total, llmembed.Named(with))}
 	}
 	return d.said(object{"config", with, "pending", total}, "%s", d.words().Reembedding.Of(total))
 }

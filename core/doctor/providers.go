@@ -64,7 +64,7 @@ func (e *examination) embeddings(ctx context.Context) {
 		return
 	}
 	dimensions, err := llmembed.Check(ctx, embedder)
-	e.verdict("embeddings", err, e.EmbeddingsGood, config, dimensions)
+	e.verdict("embeddings", err, e.EmbeddingsGood, llmembed.Named(config), dimensions)
 }
 
 // transcription sends a second of silence.

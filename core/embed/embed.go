@@ -23,7 +23,7 @@ import (
 
 // Store holds texts and their vectors.
 type Store interface {
-	Unwindowed(ctx context.Context, user core.UserID, limit int) (core.SegmentID, []core.Message, bool, error)
+	Unwindowed(ctx context.Context, user core.UserID, limit int) (core.Unwindowed, error)
 	PutWindows(ctx context.Context, p core.PutWindows) error
 	PendingEmbeddings(ctx context.Context, user core.UserID, config string, limit int) ([]core.Embeddable, error)
 	PutVectors(ctx context.Context, user core.UserID, config string, vectors []core.EmbeddingResult, now time.Time) error
@@ -35,8 +35,9 @@ type Store interface {
 
 // Windows cuts a conversation into texts for embedding. Its methods are pure.
 type Windows interface {
-	// Cut makes windows of a day's messages, and returns the last message in one; 0: none is.
-	Cut(messages []core.Message, closed bool) (windows []core.TextWindow, through core.MessageID)
+	// Cut makes windows of a day's messages, of which in is in one already, and returns the last message in one; 0: none
+	// is. Every window holds a message that was in none.
+	Cut(messages []core.Message, in core.MessageID, closed bool) (windows []core.TextWindow, through core.MessageID)
 	// Text returns the text of a window to embed; empty: none.
 	Text(messages []core.Message) string
 	// Passages returns the stretches of a window's messages that get vectors too.

@@ -115,39 +115,6 @@ func TestADayThatChangesIsCutAgain(t *testing.T) {
 	}
 }
 
-func TestWorkThatDoesNotGetAheadGoesBack(t *testing.T) {
-	t.Parallel()
-	for name, stuck := range map[string]func(w *world, wk *Worker){
-		"windows": func(w *world, wk *Worker) {
-			w.say(1, "a", "b", "c")
-			wk.Store = forgetful{w}
-		},
-		"vectors": func(w *world, wk *Worker) {
-			w.remember("a")
-			wk.Store = forgetful{w}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld()
-			wk, _ := worker(w, &provider{})
-			stuck(w, wk)
-			w.run(t, wk)
-			if len(w.queue) != 1 || w.queue[0].Error != errStuck.Error() {
-				t.Errorf("queue %+v", w.queue)
-			}
-		})
-	}
-}
-
-// forgetful is a store that drops windows and vectors.
-type forgetful struct{ *world }
-
-func (forgetful) PutWindows(context.Context, core.PutWindows) error { return nil }
-func (forgetful) PutVectors(context.Context, core.UserID, string, []core.EmbeddingResult, time.Time) error {
-	return nil
-}
-
 func TestWhenTheProviderIsDownTheJobGoesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

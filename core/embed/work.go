@@ -20,44 +20,25 @@ const (
 	mostChanges    = 5      // changes in a row of a day while it is cut
 )
 
-// errStuck means that the store returned finished work again.
-var errStuck = errors.New("the store returned the same work again")
-
-// place is the position of cutting. Two equal ones in a row are no progress.
-type place struct {
-	segment core.SegmentID
-	first   core.MessageID
-	read    int
-	closed  bool
-}
-
 // windows cuts the messages that are in no window yet, day by day.
 func (r *round) windows(ctx context.Context) error {
 	limit, changes := pageOfMessages, 0
-	var before place
 	for {
 		r.Jobs.Yield(ctx)
-		segment, messages, closed, err := r.Store.Unwindowed(ctx, r.user, limit)
+		day, err := r.Store.Unwindowed(ctx, r.user, limit)
 		if errors.Is(err, core.ErrNotFound) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("read messages: %w", err)
 		}
-		windows, through := r.Windows.Cut(messages, closed)
-		if len(windows) == 0 && len(messages) >= limit && limit < mostMessages {
+		windows, through := r.Windows.Cut(day.Messages, day.Through, day.Closed)
+		if len(windows) == 0 && len(day.Messages) >= limit && limit < mostMessages {
 			limit *= 4 // many short messages: one window takes more than a page
 			continue
 		}
-		at := place{segment: segment, read: len(messages), closed: closed}
-		if len(messages) > 0 {
-			at.first = messages[0].ID
-		}
-		if at == before && changes == 0 {
-			return errStuck
-		}
-		err = r.Store.PutWindows(ctx, core.PutWindows{User: r.user, Segment: segment, Windows: windows, Through: through,
-			Read: messages, Closed: closed, Config: r.config, Now: r.Now()})
+		err = r.Store.PutWindows(ctx, core.PutWindows{User: r.user, Segment: day.Segment, Windows: windows, Through: through,
+			Read: day.Messages, Closed: day.Closed, Config: r.config, Now: r.Now()})
 		switch {
 		case errors.Is(err, core.ErrChanged) && changes < mostChanges:
 			changes++
@@ -66,7 +47,7 @@ func (r *round) windows(ctx context.Context) error {
 			return fmt.Errorf("store windows: %w", err)
 		}
 		r.Meter.Count("everthread_windows_total", float64(len(windows)))
-		before, limit, changes = at, pageOfMessages, 0
+		limit, changes = pageOfMessages, 0
 	}
 }
 
@@ -83,7 +64,6 @@ type round struct {
 
 // vectors embeds pending texts, batch by batch.
 func (r *round) vectors(ctx context.Context) error {
-	var before core.Embeddable
 	for {
 		r.Jobs.Yield(ctx)
 		waiting, err := r.Store.PendingEmbeddings(ctx, r.user, r.config, batchTexts)
@@ -93,13 +73,9 @@ func (r *round) vectors(ctx context.Context) error {
 		if len(waiting) == 0 {
 			return nil
 		}
-		if now := waiting[0]; now.Kind == before.Kind && now.ID == before.ID && now.Revision == before.Revision {
-			return errStuck
-		}
 		if err := r.batch(ctx, waiting); err != nil {
 			return err
 		}
-		before = waiting[0]
 	}
 }
 

@@ -75,12 +75,11 @@ func (w *world) remember(texts ...string) {
 	}
 }
 
-func (w *world) Unwindowed(ctx context.Context, _ core.UserID,
-	limit int) (core.SegmentID, []core.Message, bool, error) {
+func (w *world) Unwindowed(ctx context.Context, _ core.UserID, limit int) (core.Unwindowed, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := first(ctx.Err(), w.broken); err != nil {
-		return 0, nil, false, err
+		return core.Unwindowed{}, err
 	}
 	for i, day := range w.days {
 		segment := core.SegmentID(i + 1)
@@ -93,9 +92,10 @@ func (w *world) Unwindowed(ctx context.Context, _ core.UserID,
 				out = append(out, m)
 			}
 		}
-		return segment, out, w.closed[segment] && len(out) < limit, nil
+		return core.Unwindowed{Segment: segment, Messages: out, Through: w.through[segment],
+			Closed: w.closed[segment] && len(out) < limit}, nil
 	}
-	return 0, nil, false, core.ErrNotFound
+	return core.Unwindowed{}, core.ErrNotFound
 }
 
 func (w *world) PutWindows(ctx context.Context, p core.PutWindows) error {
@@ -336,7 +336,7 @@ type threes struct {
 	passages func(messages []core.Message) []core.Passage
 }
 
-func (t threes) Cut(messages []core.Message, closed bool) ([]core.TextWindow, core.MessageID) {
+func (t threes) Cut(messages []core.Message, _ core.MessageID, closed bool) ([]core.TextWindow, core.MessageID) {
 	if t.cut != nil {
 		return t.cut(messages, closed)
 	}

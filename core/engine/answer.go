@@ -26,13 +26,14 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 	}
 	c := ts.Config.Agent
 	ts.reachServers(ctx)
-	tools, guard := ts.offered(u, p), agent.Promise
+	tools, guard := ts.offered(u, t.Mode, p), agent.Promise
 	asked := core.Request{}
 	if p.Request != nil {
 		asked = *p.Request
 	}
 	model, reserved := ts.Model, ts.reserved(t, u, ts.output(asked))
-	call := core.ToolUse{User: t.User, Thread: t.Thread, Turn: t.ID, By: through(t), Inputs: t.Inputs, Task: t.Task,
+	call := core.ToolUse{User: t.User, Thread: t.Thread, Mode: t.Mode, Turn: t.ID, By: through(t), Inputs: t.Inputs,
+		Segment: t.Segment, Seen: p.Snapshot.Messages.Union(core.NewIDSet(p.Sources...)), Task: t.Task,
 		Location: u.Settings.Location(ts.Calendar.Zone), Language: u.Settings.Language}
 	var more func(context.Context, core.ModelRequest) (bool, error)
 	if reserved != nil {

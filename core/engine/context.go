@@ -31,7 +31,7 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 		}
 	}
 	budgets := ts.budgets
-	budgets.ToolSchemaTokens = ts.tools.of(u).Tokens()
+	budgets.ToolSchemaTokens = ts.tools.of(u, t.Mode).Tokens()
 	if ts.tools.room.Tight() {
 		budgets.SchemaRoom = ts.tools.room.Schemas
 	}
@@ -62,7 +62,7 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 func (ts *Turns) parts(ctx context.Context, t *core.Turn, u core.User, now time.Time,
 	always *standingPart) []prompt.Static {
 	var tools []string
-	for _, s := range ts.tools.of(u).Tools().Specs() {
+	for _, s := range ts.tools.of(u, t.Mode).Tools().Specs() {
 		tools = append(tools, s.Name)
 	}
 	parts := prompt.Opening(ts.Config.Agent.Instructions, t.Mode, t.Title, tools)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
+
+	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
@@ -23,6 +26,8 @@ type Embedders struct {
 	config  string
 	tried   string        // fingerprint of system; texts that failed with it are not retried
 	ledger  *trust.Ledger // nil: nothing is counted
+
+	asks atomic.Bool // some texts have vectors of another model than the configured one
 
 	mu  sync.Mutex
 	own map[core.UserID]ownEmbedder
@@ -136,6 +141,62 @@ func (e *Embedders) Seal(key string) (string, error) {
 
 // System returns the name of the configuration that applies to all users; empty: none.
 func (e *Embedders) System() string { return e.config }
+
+// Outdated returns how many texts RebuildOutdated would embed again; 0 if there were none when the process began.
+func (e *Embedders) Outdated(ctx context.Context) (int, error) {
+	if !e.asks.Load() {
+		return 0, nil
+	}
+	return e.outdated(ctx, true)
+}
+
+// RebuildOutdated marks the texts of each user who has vectors of another model than that of the configuration to be
+// embedded again, and returns their number.
+func (e *Embedders) RebuildOutdated(ctx context.Context) (int, error) { return e.outdated(ctx, false) }
+
+func (e *Embedders) outdated(ctx context.Context, dry bool) (total int, err error) {
+	if e.system == nil {
+		return 0, nil
+	}
+	users, err := e.process.Store.Users(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, u := range users {
+		counts, err := e.process.Store.EmbeddingCounts(ctx, u.ID, e.config)
+		if err != nil {
+			return total, err
+		}
+		if counts["stale"] == 0 {
+			continue
+		}
+		now := e.process.Now()
+		n, err := e.process.Store.Reembed(ctx, u.ID, e.config, dry, now)
+		if err == nil && !dry {
+			err = e.process.Store.Enqueue(ctx, core.NewJob{User: u.ID, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: now,
+				Unique: true})
+		}
+		if total += n; err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// warn logs once, when the process begins, how many texts wait for a confirmation. Its error never ends the process.
+func (e *Embedders) warn(ctx context.Context) error {
+	n, err := e.outdated(ctx, true)
+	e.asks.Store(n > 0)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		e.process.Log.Warn("texts of another embedding model were not counted", zap.Error(err))
+	case n > 0:
+		e.process.Log.Warn(fmt.Sprintf("%d texts will be embedded again with %s once the owner confirms it on the page, under "+
+			"Settings, or with everthread embeddings rebuild --yes; until then they are found by their words", n,
+			llmembed.Named(e.config)))
+	}
+	return nil
+}
 
 // Name returns the name of a user's configuration; empty: none.
 func (e *Embedders) Name(ctx context.Context, user core.UserID) (string, error) {

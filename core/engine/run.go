@@ -72,7 +72,7 @@ func (e *Engine) Work(ctx context.Context, grace time.Duration) error {
 	defer e.join(ctx)()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.Gateway.Run(ctx, grace) })
-	run := []func(context.Context) error{e.beside, e.Ledger.Run, e.Store.Listen, e.Hub.Run}
+	run := []func(context.Context) error{e.beside, e.Ledger.Run, e.Store.Listen, e.Hub.Run, e.Embedders.warn}
 	if e.Clock != nil {
 		run = append(run, e.Clock.Run)
 	}

@@ -51,8 +51,8 @@ func rank(tool core.Tool) int {
 	return len(usefulness)
 }
 
-// of returns the tools that a user has now.
-func (b *toolbox) of(u core.User) *agent.Selection {
+// of returns the tools that a user has now in a thread of a mode.
+func (b *toolbox) of(u core.User, mode core.Mode) *agent.Selection {
 	all := b.outside()
 	var mine []core.Tool
 	var names strings.Builder
@@ -60,6 +60,10 @@ func (b *toolbox) of(u core.User) *agent.Selection {
 	if u.Settings.MemoryOff {
 		base = b.base.Only(func(name string) bool { return !memory.IsTool(name) })
 		names.WriteString("no memory ")
+	}
+	if mode == core.ModeThread {
+		base = base.InThread()
+		names.WriteString("in a thread ")
 	}
 	for _, t := range all {
 		if g, ok := t.(core.GuardedTool); !ok || g.May(u) {
@@ -91,8 +95,8 @@ func (b *toolbox) chosen(all *agent.Registry, client int) *agent.Selection {
 }
 
 // offered returns the tools that the model is offered in a turn. They include those whose calls are in the prompt.
-func (ts *Turns) offered(u core.User, p core.Prompt) *agent.Registry {
-	chosen := ts.tools.of(u)
+func (ts *Turns) offered(u core.User, mode core.Mode, p core.Prompt) *agent.Registry {
+	chosen := ts.tools.of(u, mode)
 	if p.Request != nil && len(p.Request.Tools) > 0 {
 		chosen = ts.tools.chosen(chosen.Set(), prompt.ToolTokens(p.Request.Tools, ts.Tokens))
 	}
@@ -128,7 +132,7 @@ func (ts *Turns) ToolsOf(ctx context.Context, user core.UserID) *agent.Registry 
 	if err != nil {
 		return &agent.Registry{}
 	}
-	return ts.tools.of(u).Tools()
+	return ts.tools.of(u, core.ModeContinuous).Tools()
 }
 
 // reachServers waits at most reachFor until every MCP server has been tried: a turn that

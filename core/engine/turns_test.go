@@ -46,14 +46,15 @@ func TestToolsAreThoseThatAUserMayUse(t *testing.T) {
 	forgetful := core.User{Role: core.RoleMember, Settings: core.Settings{MemoryOff: true}}
 	for round, want := range [][3]int{{2, 2, 1}, {3, 2, 1}, {4, 3, 2}} {
 		for n, u := range []core.User{owner, member, forgetful} {
-			if got := len(b.of(u).Tools().Specs()); got != want[n] {
+			if got := len(b.of(u, core.ModeContinuous).Tools().Specs()); got != want[n] {
 				t.Errorf("round %d: user %d has %d tools, want %d", round, n, got, want[n])
 			}
-			if one, again := b.of(u).Tokens(), b.of(u).Tokens(); one == 0 || one != again {
+			one, again := b.of(u, core.ModeContinuous).Tokens(), b.of(u, core.ModeContinuous).Tokens()
+			if one == 0 || one != again {
 				t.Errorf("round %d: user %d: %d and %d tokens", round, n, one, again)
 			}
 		}
-		if b.of(forgetful).Tokens() >= b.of(owner).Tokens() {
+		if b.of(forgetful, core.ModeContinuous).Tokens() >= b.of(owner, core.ModeContinuous).Tokens() {
 			t.Errorf("round %d: fewer tools do not take fewer tokens", round)
 		}
 		outside = append(outside, []core.Tool{guarded{tool: tool{"mail"}}, tool{"weather"}}[min(round, 1)])

@@ -67,6 +67,7 @@ func (m *Memory) Search(ctx context.Context, q Query) (Found, error) {
 		return Found{}, err
 	}
 	hits := m.Settings.orDefault().rank(s, items)
+	hits = slices.DeleteFunc(hits, func(h Hit) bool { return !h.FTS && h.Score == 0 }) // the farthest one of all
 	return Found{Hits: hits[:min(limit, len(hits))], Mode: s.Mode, Note: s.Note}, nil
 }
 

@@ -39,7 +39,7 @@ func TestRank(t *testing.T) {
 		"meaning outweighs words": {"hybrid", []core.ItemSignal{both(1, 9, 0.8), both(2, 1, 0.1)},
 			[]string{"2 0.700", "1 0.300"}},
 		"similarity is 1/(1+d)": {"hybrid", []core.ItemSignal{near(1, 0), near(2, 1), near(3, 3)},
-			[]string{"1 0.700", "2 0.233", "3 0.000"}},
+			[]string{"1 0.700", "2 0.233"}}, // the farthest matches nothing
 		"one candidate":      {"hybrid", []core.ItemSignal{both(1, 2, 0.5)}, []string{"1 1.000"}},
 		"one of each signal": {"hybrid", []core.ItemSignal{fts(1, 2), near(2, 0.5)}, []string{"2 0.700", "1 0.300"}},
 		"words alone": {"fts", []core.ItemSignal{fts(1, 2), fts(2, 6), fts(3, 4)},

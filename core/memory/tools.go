@@ -16,19 +16,26 @@ import (
 func (m *Memory) Tools() []core.Tool {
 	return []core.Tool{
 		core.NewTool("memory_search",
-			"Search durable memory about the user. * returns the newest.",
-			`{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","description":"default 10, max 50"},"theme":{"type":"string"},"types":{"type":"array","items":{"type":"string","enum":["preference","fact","instruction","summary","other"]}},"recency_days":{"type":"integer"},"status":{"type":"string","enum":["active","archived","any"]}},"required":["query"]}`, m.searchTool),
+			`Search lasting facts, preferences and instructions about the user. "*" returns the newest.`,
+			`{"type":"object","properties":{"query":{"type":"string","description":"words, or * for the newest"},`+
+				`"limit":{"type":"integer","description":"results: 10, at most 50"},"theme":{"type":"string","description":"only this theme"},`+
+				`"types":{"type":"array","items":{"type":"string","enum":["preference","fact","instruction","summary","other"]},"description":"only these"},`+
+				`"recency_days":{"type":"integer","description":"only the last so many days"},`+
+				`"status":{"type":"string","enum":["active","archived","any"],"description":"active unless given"}},"required":["query"]}`, m.searchTool),
 		core.NewTool("memory_add",
-			"Keep one durable statement about the user.",
-			`{"type":"object","properties":{"type":{"type":"string","enum":["preference","fact","instruction","summary","other"]},"content":{"type":"string"},"theme":{"type":"string","description":"default general"},"tags":{"type":"array","items":{"type":"string"}}},"required":["type","content"]}`, m.addTool),
+			"Keep one lasting statement about the user. Returns its id, and items that say nearly the same. "+
+				"Use it when they ask you to remember something, or for what is clearly lasting and not sensitive.",
+			`{"type":"object","properties":{"type":{"type":"string","enum":["preference","fact","instruction","summary","other"],"description":"what it is"},`+
+				`"content":{"type":"string","description":"one sentence that stands alone"},"theme":{"type":"string","description":"general unless given"},`+
+				`"tags":{"type":"array","items":{"type":"string"},"description":"a few words"}},"required":["type","content"]}`, m.addTool),
 		core.NewTool("memory_get",
-			"One memory item in full.",
-			`{"type":"object","properties":{"item_id":{"type":"integer"}},"required":["item_id"]}`, m.getTool),
+			"Read one item in full, with its source. Use it when a snippet is cut.",
+			`{"type":"object","properties":{"item_id":{"type":"integer","description":"from memory_search"}},"required":["item_id"]}`, m.getTool),
 		core.NewTool("memory_archive",
-			"Archive an item that no longer holds.",
-			`{"type":"object","properties":{"item_id":{"type":"integer"}},"required":["item_id"]}`, m.archiveTool),
+			"Archive an item that no longer holds. It is no longer found. Use it after you add what replaces it.",
+			`{"type":"object","properties":{"item_id":{"type":"integer","description":"from memory_search"}},"required":["item_id"]}`, m.archiveTool),
 		core.NewTool("memory_list_themes",
-			"The themes of memory and how many active items each has.",
+			"List the themes of memory, with the number of active items of each. Use it to choose a theme.",
 			`{"type":"object","properties":{}}`, m.themesTool),
 	}
 }

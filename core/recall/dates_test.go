@@ -71,7 +71,7 @@ func TestDates(t *testing.T) {
 		{"a couple of weeks ago", "2026-11-04..2026-11-10", ""},
 		{"a month ago", "2026-10-06..2026-11-05", ""},
 		{"a year ago", "2025-07-21..2026-03-21", ""},
-		{"between 3 June and 5 July 2024", "06-03..06-03 2024-07-05..2024-07-05", "june july"},
+		{"between 3 June and 5 July 2024", "2024-06-03..2024-07-05", ""},
 	} {
 		spans, rest := readDates(t, c.query, saturday, time.UTC)
 		if spans != c.want {

@@ -66,13 +66,16 @@ func (s *search) pages(ctx context.Context) ([]core.Hit, error) {
 			x *= s.Settings.Phrase
 		}
 		h.Explain = core.Explanation{Terms: p.terms, Named: 1, Lexical: x / (x + 1), Semantic: max(p.near, least)}
+		if s.rank.dates(s.segmentAt(p.message.Segment)) {
+			h.Explain.Date = s.Settings.Date
+		}
 		h.Score = h.Explain.Lexical
 		if s.near.ok || len(near) > 0 {
 			h.Score = s.Settings.Semantic*h.Explain.Semantic + s.Settings.Lexical*h.Explain.Lexical
 		}
 		hits = append(hits, h)
 	}
-	slices.SortStableFunc(hits, compareHits)
+	slices.SortStableFunc(hits, s.compareHits)
 	return hits[:min(len(hits), s.Settings.Candidates)], nil
 }
 

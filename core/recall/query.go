@@ -173,23 +173,25 @@ type intent struct {
 	days     bool // the query names only days, and speakers
 }
 
-// understand reads a query. A word of a date counts only if a message may hold it too,
-// and then little, like the names of speakers.
-func (a *Analyzer) understand(text string, names map[string]core.Role, channels []string, now time.Time,
+// understand reads a query. The words of dates are not searched for if any day that they name is among days, nor are
+// words that then ask for no more than the day; names of speakers count little.
+func (a *Analyzer) understand(text string, names map[string]core.Role, dir *core.Directory, now time.Time,
 	location *time.Location, set *Settings) intent {
 	q := a.Query(text)
-	in := intent{phrases: q.Phrases, speakers: namedIn(q.tokens, names, channels)}
-	var parts map[int]bool
-	in.spans, parts = dates(q.tokens, now, location)
+	in := intent{phrases: q.Phrases, speakers: namedIn(q.tokens, names, dir.Channels)}
+	spans, parts := dates(q.tokens, now, location)
+	if slices.ContainsFunc(dir.Segments, func(s core.DirectorySegment) bool { return within(spans, s.Label) }) {
+		in.spans = spans
+	}
 	in.days = len(in.spans) > 0
 	for _, w := range q.Words {
-		keep, dated := parts[w.token]
+		_, dated := parts[w.token]
 		switch {
-		case dated && (!keep || w.Weight == digitOfWhole):
+		case in.spans != nil && (dated || has(dayWords, w.Text)):
 			continue
-		case dated, in.speakers.tokens[w.token]:
+		case in.speakers.tokens[w.token]:
 			w.Weight *= set.NameWord
-			w.Name = !dated
+			w.Name = true
 		default:
 			in.days = false
 		}
@@ -200,6 +202,18 @@ func (a *Analyzer) understand(text string, names map[string]core.Role, channels 
 		in.words = q.Stops
 	}
 	return in
+}
+
+// dayWords are the words of questions for all that was said on a day: what happened, was war los, qu'avons-nous fait.
+const dayWords = "happened happen talked talk talking discussed discuss spoke speak chatted said say told tell did do done up " +
+	"conversation conversations messages summary recap day days week weeks everything date dates " +
+	"passe fait parle discute dit raconte conversation conversations resume jour jours journee semaine tout date " +
+	"passiert geschehen los gesprochen geredet besprochen gesagt gemacht erzahlt gesprach gesprache zusammenfassung tag " +
+	"tage woche alles datum unterhalten"
+
+// within reports whether any of the spans has a day.
+func within(spans []when.Span, label string) bool {
+	return slices.ContainsFunc(spans, func(s when.Span) bool { return s.Has(label) })
 }
 
 // dates returns the days that tokens name, and for each token of a date whether a message may hold it too.

@@ -46,7 +46,7 @@ func TestWhoIsNamed(t *testing.T) {
 		{"cat on whatsapp", "", "cat whatsapp"},
 		{"what did Ana tell you on Matrix", "user matrix", "ana*0.3 tell*0.3 matrix*0.3"},
 	} {
-		in := a.understand(c.query, names, channels, saturday, nil, &set)
+		in := a.understand(c.query, names, &core.Directory{Channels: channels}, saturday, nil, &set)
 		var who []string
 		for i, role := range []string{"user", "assistant", "tool"} {
 			if in.speakers.roles[i] {

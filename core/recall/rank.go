@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/when"
 )
 
 // ranking is the lexical score of a user's messages for one query.
@@ -27,6 +26,7 @@ type ranking struct {
 	allowed []bool                         // segments; nil: all
 	only    bool                           // messages with a word, unless the query names only days
 	shown   func(core.DirectoryEntry) bool // messages that may be hits; nil: all
+	hidden  core.IDSet                     // messages that are not searched
 	count   int                            // messages searched
 
 	raw     []float32 // BM25
@@ -153,10 +153,16 @@ func (r *ranking) eachPlace(ids []int64, yield func(p int32)) {
 	from := 0
 	for _, id := range ids {
 		p, ok := r.seek(from, core.MessageID(id))
-		if from = p; ok && (r.allowed == nil || r.allowed[r.dir.Messages[p].Segment]) {
+		if from = p; ok && r.searched(int32(p)) {
 			yield(int32(p))
 		}
 	}
+}
+
+// searched reports whether a message is searched: its day is allowed, and it is not hidden.
+func (r *ranking) searched(p int32) bool {
+	e := r.dir.Messages[p]
+	return (r.allowed == nil || r.allowed[e.Segment]) && !r.hidden.Has(e.ID)
 }
 
 // seek finds a message at place from or later, in leaps of growing size.
@@ -257,12 +263,12 @@ func (r *ranking) dated() {
 	}
 	r.named = make([]bool, len(r.dir.Segments))
 	for i, s := range r.dir.Segments {
-		r.named[i] = slices.ContainsFunc(r.in.spans, func(span when.Span) bool { return span.Has(s.Label) })
+		r.named[i] = within(r.in.spans, s.Label)
 	}
 	left := r.set.Matches
 	for p := len(r.dir.Messages) - 1; p >= 0 && left > 0; p-- {
 		segment := r.dir.Messages[p].Segment
-		if r.named[segment] && r.total[p] == 0 && (r.allowed == nil || r.allowed[segment]) {
+		if r.named[segment] && r.total[p] == 0 && r.searched(int32(p)) {
 			r.near = append(r.near, int32(p))
 			left--
 		}
@@ -282,8 +288,11 @@ func (r *ranking) parts(p int32) parts {
 	if r.bestDay > 0 {
 		out.day = r.set.Day * best * r.day[e.Segment] / r.bestDay
 	}
-	if r.named != nil && r.named[e.Segment] {
+	if r.dates(int(e.Segment)) {
 		out.date = r.set.Date * best
+		if r.in.days { // a long message weighs more
+			out.date *= float64(e.Tokens) / (float64(e.Tokens) + r.average)
+		}
 	}
 	return out
 }
@@ -325,13 +334,31 @@ func (r *ranking) top(n int) []candidate {
 }
 
 // shows reports whether a message may be a hit.
-func (r *ranking) shows(p int32) bool { return r.shown == nil || r.shown(r.dir.Messages[p]) }
+func (r *ranking) shows(p int32) bool {
+	e := r.dir.Messages[p]
+	return !r.hidden.Has(e.ID) && (r.shown == nil || r.shown(e))
+}
 
-// compare orders candidates: best first, then newest day, then newest message.
+// dates reports whether the query names the day at a place in the directory.
+func (r *ranking) dates(segment int) bool { return r.named != nil && r.named[segment] }
+
+// earlier orders the days at two places in the directory: one that the query names first.
+func (r *ranking) earlier(a, b int) int {
+	switch {
+	case r.dates(a) == r.dates(b):
+		return 0
+	case r.dates(a):
+		return -1
+	}
+	return 1
+}
+
+// compare orders candidates: those of named days first, best first, then newest day, then newest message.
 func (r *ranking) compare(a, b candidate) int {
 	ea, eb := r.dir.Messages[a.pos], r.dir.Messages[b.pos]
-	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(r.dir.Segments[eb.Segment].Label,
-		r.dir.Segments[ea.Segment].Label), cmp.Compare(eb.ID, ea.ID))
+	return cmp.Or(r.earlier(int(ea.Segment), int(eb.Segment)), cmp.Compare(b.score, a.score),
+		cmp.Compare(r.dir.Segments[eb.Segment].Label,
+			r.dir.Segments[ea.Segment].Label), cmp.Compare(eb.ID, ea.ID))
 }
 
 // terms returns what each word of the query adds to the BM25 of a message.

@@ -66,7 +66,7 @@ func (c *corpus) match(terms []string) map[string]core.Posting {
 
 // rank ranks the texts for a query, best first.
 func (c *corpus) rank(query string, names map[string]core.Role, set Settings) (*ranking, []string) {
-	in := c.a.understand(query, names, c.dir.Channels, saturday, nil, &set)
+	in := c.a.understand(query, names, &c.dir, saturday, nil, &set)
 	r := newRanking(&set, &c.dir, &in)
 	var out []string
 	for _, got := range r.rank(c.match(termsIn(in.words)), 50) {

@@ -10,9 +10,22 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// compareHits orders hits: best first, then neighbours last, then newest day, then summaries, then newest message.
-// Neighbours come oldest first, since a reply to a question scores more already.
-func compareHits(a, b core.Hit) int {
+// compareHits orders hits: those of a day that the query names first, best first, then neighbours last, then newest day,
+// then summaries, then newest message. Neighbours come oldest first, since a reply to a question scores more already. If
+// the query names only days their summaries stand before all messages.
+func (s *search) compareHits(a, b core.Hit) int {
+	named := func(h core.Hit) int {
+		switch {
+		case h.Explain.Date == 0:
+			return 0
+		case s.in.days && h.Kind == core.DocSummary:
+			return 2
+		}
+		return 1
+	}
+	if n := cmp.Compare(named(b), named(a)); n != 0 {
+		return n
+	}
 	newest, last := cmp.Compare(b.Message.ID, a.Message.ID), 0
 	if a.Neighbour {
 		newest, last = -newest, 1
@@ -84,7 +97,7 @@ func (s *search) scoreDays(postings map[string]core.Posting) ([]float64, map[int
 		most, best = 1, 1
 	}
 	for i := range scores {
-		if s.rank.named != nil && s.rank.named[i] {
+		if s.rank.dates(i) {
 			scores[i] += s.Settings.Date * best
 		}
 		if scores[i] /= most; s.rank.allowed != nil && !s.rank.allowed[i] {
@@ -100,13 +113,19 @@ func (s *search) place(id core.SegmentID) (int, bool) {
 		func(g core.DirectorySegment, id core.SegmentID) int { return cmp.Compare(g.ID, id) })
 }
 
+// segmentAt returns the place of a day that is in the directory.
+func (s *search) segmentAt(id core.SegmentID) int {
+	i, _ := s.place(id)
+	return i
+}
+
 func (s *search) bestDays(ids []core.SegmentID, scores []float64) []core.SegmentID {
 	score := func(id core.SegmentID) float64 {
 		i, _ := s.place(id)
 		return scores[i]
 	}
 	slices.SortStableFunc(ids, func(a, b core.SegmentID) int {
-		return cmp.Or(cmp.Compare(score(b), score(a)), cmp.Compare(b, a))
+		return cmp.Or(s.rank.earlier(s.segmentAt(a), s.segmentAt(b)), cmp.Compare(score(b), score(a)), cmp.Compare(b, a))
 	})
 	return ids[:min(len(ids), s.Settings.Candidates)]
 }
@@ -117,7 +136,7 @@ func (s *search) summary(m core.Summary, x float64, terms map[string]float64) co
 	h := core.Hit{Kind: core.DocSummary, Segment: m.Segment, Label: s.dir.Segments[i].Label, Summary: m,
 		FTS: len(terms) > 0}
 	h.Explain = core.Explanation{Terms: terms, Lexical: x / (x + 1), Named: 1}
-	if s.rank.named != nil && s.rank.named[i] {
+	if s.rank.dates(i) {
 		h.Explain.Date = s.Settings.Date
 	}
 	if s.near.ok {
@@ -142,11 +161,14 @@ func (s *search) result(hits []core.Hit) core.SearchResult {
 	out.Below = all - len(hits)
 	switch {
 	case all == 0:
-		out.Note = "Nothing matched. " + out.Note
+		out.Note = s.nothing() + out.Note
 	case len(hits) == 0:
 		out.Note = fmt.Sprintf("Everything was below min_score %g; the best had %.2f. %s", s.q.MinScore, best, out.Note)
 	case s.in.common:
 		out.Note = "The query has only very common words. " + out.Note
+	}
+	if out.Missing = s.dir.Missing; out.Missing > 0 {
+		out.Note = fmt.Sprintf("%s The index is being built: the newest %d messages are not in it yet.", out.Note, out.Missing)
 	}
 	out.Note = strings.TrimSpace(out.Note)
 	out.Hits = summariesFirst(hits[:min(len(hits), s.q.Limit)])
@@ -154,6 +176,14 @@ func (s *search) result(hits []core.Hit) core.SearchResult {
 		out.Hits[i].Snippet = s.snippet(&out.Hits[i])
 	}
 	return out
+}
+
+// nothing says that there are no hits.
+func (s *search) nothing() string {
+	if s.q.Hidden.Len() > 0 {
+		return "Nothing else matched: what you can already see, and today's searches, are left out. "
+	}
+	return "Nothing matched. "
 }
 
 // summariesFirst moves each summary before the messages of its own day.

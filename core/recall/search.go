@@ -75,7 +75,7 @@ func (s *Searcher) Search(ctx context.Context, q core.SearchQuery) (core.SearchR
 	}
 	dir = until(dir, q.Before)
 	run := &search{Searcher: s, q: q, dir: dir, files: files}
-	run.in = s.Analyzer.understand(q.Query, q.Names, dir.Channels, q.Now, q.Location, &s.Settings)
+	run.in = s.Analyzer.understand(q.Query, q.Names, dir, q.Now, q.Location, &s.Settings)
 	if note := run.begin(); note != "" {
 		return core.SearchResult{Mode: modeFTS, Note: note}, nil
 	}
@@ -125,7 +125,7 @@ func (s *search) begin() string {
 		s.to = s.dir.Messages[len(s.dir.Messages)-1].ID
 	}
 	s.rank = newRanking(&s.Settings, s.dir, &s.in)
-	s.rank.only = s.q.Matching
+	s.rank.only, s.rank.hidden = s.q.Matching, s.q.Hidden
 	return s.filter()
 }
 
@@ -195,7 +195,13 @@ func (s *search) hits(ctx context.Context) ([]core.Hit, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answer := make(chan nearness, 1)
-	go func() { answer <- s.nearest(ctx) }()
+	go func() {
+		if s.in.days { // no passage means a date
+			answer <- nearness{}
+			return
+		}
+		answer <- s.nearest(ctx)
+	}()
 	found, err := s.fullText(ctx)
 	if err != nil {
 		cancel()
@@ -221,7 +227,7 @@ func (s *search) hits(ctx context.Context) ([]core.Hit, error) {
 		}
 	}
 	hits = slices.Concat(hits, summaries, pages)
-	slices.SortStableFunc(hits, compareHits)
+	slices.SortStableFunc(hits, s.compareHits)
 	return hits, nil
 }
 

@@ -89,14 +89,14 @@ func flag(b bool) int {
 // embedInto cuts and embeds all messages as the worker does.
 func (w *world) embedInto(ctx context.Context, s sqlStore) {
 	for {
-		segment, messages, closed, err := s.Unwindowed(ctx, me, 1000)
+		day, err := s.Unwindowed(ctx, me, 1000)
 		if errors.Is(err, core.ErrNotFound) {
 			break
 		}
 		if err == nil {
-			windows, through := Windows{}.Cut(messages, closed)
-			err = s.PutWindows(ctx, core.PutWindows{User: me, Segment: segment, Windows: windows, Through: through,
-				Read: messages, Closed: closed, Config: "test", Now: saturday})
+			windows, through := Windows{}.Cut(day.Messages, day.Through, day.Closed)
+			err = s.PutWindows(ctx, core.PutWindows{User: me, Segment: day.Segment, Windows: windows, Through: through,
+				Read: day.Messages, Closed: day.Closed, Config: "test", Now: saturday})
 		}
 		if err != nil {
 			w.t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -20,24 +21,24 @@ type Threads interface {
 		limit int) ([]core.Message, error)
 }
 
-// InThreads returns the messages of plain threads that hold a word of q.Query and pass its filters, best first, at most
-// q.Limit. Plain threads have no index, as the assistant does not search them: InThreads reads their newest messages,
-// at most Settings.ThreadMessages of at most Settings.Threads threads. More reports whether there are others.
+// InThreads returns the messages of plain threads that hold a word of q.Query, or are of a day that it names, and pass
+// its filters, best first, at most q.Limit. Plain threads have no index: InThreads reads their newest messages, at most
+// Settings.ThreadMessages of at most Settings.Threads threads. More reports whether there are others.
 func (s *Searcher) InThreads(ctx context.Context, q core.SearchQuery) (core.ThreadHits, error) {
 	if err := s.check(&q); err != nil {
 		return core.ThreadHits{}, err
 	}
-	asked := s.Analyzer.Query(q.Query)
 	run := &threadSearch{Searcher: s, q: q}
-	for _, w := range asked.asked() {
-		run.words = append(run.words, ranked{Word: w})
-	}
-	if len(run.words) == 0 || q.Kind == core.DocSummary {
+	if q.Kind == core.DocSummary || len(s.Analyzer.Query(q.Query).tokens) == 0 {
 		return core.ThreadHits{}, nil
 	}
 	more, err := run.read(ctx)
 	if err != nil {
 		return core.ThreadHits{}, err
+	}
+	run.understand()
+	for _, said := range run.said {
+		run.match(said)
 	}
 	return core.ThreadHits{Hits: run.best(), More: more}, nil
 }
@@ -45,24 +46,57 @@ func (s *Searcher) InThreads(ctx context.Context, q core.SearchQuery) (core.Thre
 type threadSearch struct {
 	*Searcher
 	q     core.SearchQuery
+	in    intent
 	words []ranked
+	said  []saidIn
 	seen  int // messages read
 	bytes int // of their texts
 	found []threadMatch
+}
+
+// saidIn holds the messages of a thread that were read.
+type saidIn struct {
+	core.Thread
+	messages []core.Message
+}
+
+// understand reads the query: its words, and the days among those of the messages.
+func (s *threadSearch) understand() {
+	var dir core.Directory
+	for _, said := range s.said {
+		for _, m := range said.messages {
+			label := s.day(m)
+			if n := len(dir.Segments); n == 0 || dir.Segments[n-1].Label != label {
+				dir.Segments = append(dir.Segments, core.DirectorySegment{Label: label})
+			}
+		}
+	}
+	s.in = s.Analyzer.understand(s.q.Query, s.q.Names, &dir, s.q.Now, s.q.Location, &s.Settings)
+	for _, w := range s.in.words {
+		s.words = append(s.words, ranked{Word: w})
+	}
+}
+
+// day returns the label of the day of a message; plain threads have no days of their own.
+func (s *threadSearch) day(m core.Message) string {
+	return m.SentAt.In(s.q.Location).Format(time.DateOnly)
 }
 
 // threadMatch is a message with words of the query.
 type threadMatch struct {
 	core.ThreadHit
 	holds  []int // indexes of words of the query
+	named  bool  // the query names its day
 	weight float64
 }
 
-// read searches the threads. More reports whether some threads or messages were not read.
+// read reads the threads. More reports whether some threads or messages were not read.
 func (s *threadSearch) read(ctx context.Context) (more bool, err error) {
-	threads, err := s.Plain.Threads(ctx, s.q.User, s.Settings.Threads+1)
-	if err != nil {
-		return false, fmt.Errorf("read threads: %w", err)
+	threads := []core.Thread{{User: s.q.User, ID: s.q.Thread}}
+	if s.q.Thread == 0 {
+		if threads, err = s.Plain.Threads(ctx, s.q.User, s.Settings.Threads+1); err != nil {
+			return false, fmt.Errorf("read threads: %w", err)
+		}
 	}
 	if len(threads) > s.Settings.Threads {
 		threads, more = threads[:s.Settings.Threads], true
@@ -72,7 +106,7 @@ func (s *threadSearch) read(ctx context.Context) (more bool, err error) {
 		if err != nil {
 			return false, fmt.Errorf("read a thread: %w", err)
 		}
-		s.match(t, said)
+		s.said = append(s.said, saidIn{t, said})
 		more = more || rest
 	}
 	return more, nil
@@ -107,41 +141,53 @@ func (s *threadSearch) newest(ctx context.Context, t core.Thread) (said []core.M
 	}
 }
 
-// match keeps the messages that hold a word and pass the filters.
-func (s *threadSearch) match(t core.Thread, said []core.Message) {
-	said = slices.DeleteFunc(said, func(m core.Message) bool {
+// match keeps the messages that hold a word, or are of a named day, and pass the filters.
+func (s *threadSearch) match(in saidIn) {
+	today := slices.DeleteFunc(slices.Clone(in.messages), func(m core.Message) bool { return s.day(m) != s.today() })
+	hidden := s.q.Hidden.Union(echoesIn(today))
+	said := slices.DeleteFunc(in.messages, func(m core.Message) bool {
 		return m.Redacted || m.Text == "" || m.Role != core.RoleUser && m.Role != core.RoleAssistant
 	})
 	for i, m := range said {
-		day := m.SentAt.In(s.q.Location).Format("2006-01-02")
-		if s.q.Role != "" && m.Role != s.q.Role || s.q.Channel != "" && m.Channel != s.q.Channel ||
-			day < s.q.From || s.q.To != "" && day > s.q.To {
+		if !s.passes(m) || s.q.Thread != 0 && hidden.Has(m.ID) {
 			continue
 		}
 		var holds []int
 		for _, x := range s.Analyzer.marks(m.Text, s.words) {
 			holds = append(holds, x.word)
 		}
-		if len(holds) == 0 {
+		named := within(s.in.spans, s.day(m))
+		if len(holds) == 0 && !(named && s.in.days) {
 			continue
 		}
 		slices.Sort(holds)
-		hit := core.ThreadHit{Thread: t, Message: m}
+		hit := core.ThreadHit{Thread: in.Thread, Message: m}
 		if i > 0 {
 			hit.Before = s.beside(said[i-1])
 		}
 		if i+1 < len(said) {
 			hit.After = s.beside(said[i+1])
 		}
-		s.found = append(s.found, threadMatch{ThreadHit: hit, holds: slices.Compact(holds)})
+		s.found = append(s.found, threadMatch{ThreadHit: hit, holds: slices.Compact(holds), named: named})
 	}
+}
+
+func (s *threadSearch) today() string { return s.q.Now.In(s.q.Location).Format(time.DateOnly) }
+
+// passes reports whether a message passes the filters.
+func (s *threadSearch) passes(m core.Message) bool {
+	day := s.day(m)
+	since := s.q.Now.In(s.q.Location).AddDate(0, 0, -min(s.q.Recency, 100_000)).Format(time.DateOnly)
+	return (s.q.Role == "" || m.Role == s.q.Role) && (s.q.Channel == "" || m.Channel == s.q.Channel) &&
+		(s.q.Day == "" || day == s.q.Day) && (s.q.Recency == 0 || day >= since) && day >= s.q.From &&
+		(s.q.To == "" || day <= s.q.To) && (s.q.Before == 0 || m.ID < s.q.Before)
 }
 
 func (s *threadSearch) beside(m core.Message) core.Beside {
 	return core.Beside{Message: m.ID, Role: m.Role, Snippet: m.Text}
 }
 
-// best returns the best matches: those of rare words first, then the newest.
+// best returns the best matches: those of named days first, then those of rare words, then the newest.
 func (s *threadSearch) best() []core.ThreadHit {
 	count := make([]float64, len(s.words))
 	for _, f := range s.found {
@@ -149,15 +195,33 @@ func (s *threadSearch) best() []core.ThreadHit {
 			count[w]++
 		}
 	}
+	most := 0.0
 	for i := range s.words {
 		s.words[i].idf = s.words[i].Weight * math.Log(1+float64(s.seen)/(1+count[i]))
+		most += s.words[i].idf
 	}
 	for i, f := range s.found {
 		for _, w := range f.holds {
 			s.found[i].weight += s.words[w].idf
 		}
+		if f.named {
+			s.found[i].weight += s.Settings.Date * max(most, 1)
+		}
+		e := core.DirectoryEntry{Role: 1}
+		if f.Message.Role == core.RoleUser {
+			e.Role = 0
+		}
+		s.found[i].weight *= s.in.speakers.of(e, nil, s.Settings.Named)
+		x := s.found[i].weight / max(most, 1)
+		s.found[i].Score = x / (x + 1)
 	}
+	s.found = slices.DeleteFunc(s.found, func(f threadMatch) bool { return f.Score < s.q.MinScore })
 	slices.SortStableFunc(s.found, func(a, b threadMatch) int {
+		if a.named != b.named && a.named {
+			return -1
+		} else if a.named != b.named {
+			return 1
+		}
 		return cmp.Or(cmp.Compare(b.weight, a.weight), b.Message.SentAt.Compare(a.Message.SentAt))
 	})
 	out := make([]core.ThreadHit, min(len(s.found), s.q.Limit))

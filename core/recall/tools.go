@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,24 +40,38 @@ func NamesOf(u core.User) map[string]core.Role {
 	return out
 }
 
-// Tools returns conversation_search and conversation_get. Their errors are for the model.
+// Tools returns conversation_search and conversation_get. Their errors are for the model. In a plain thread both read
+// that thread and nothing else.
 func Tools(s *Searcher, names Names) []core.Tool {
-	return []core.Tool{
-		core.NewTool("conversation_search",
-			"Search everything said with the user on earlier days, and files they sent (kind file, with page), by words and meaning. Name days and who spoke in the query.",
-			`{"type":"object","properties":{"query":{"type":"string"},"day":{"type":"string","description":"YYYY-MM-DD"},`+
-				`"recency_days":{"type":"integer"},"limit":{"type":"integer","description":"6, at most 20"},"min_score":{"type":"number","description":"0 to 1"}},"required":["query"]}`,
-			searchTool{s, names}.use),
-		core.NewTool("conversation_get",
-			"Read a message by message_id, a day's summary by day_segment_id, or a day's messages from one id to another.",
-			`{"type":"object","properties":{"message_id":{"type":"integer"},"day_segment_id":{"type":"integer"},`+
-				`"from_message_id":{"type":"integer"},"to_message_id":{"type":"integer"}}}`, getTool{s}.use),
-	}
+	return []core.Tool{searchTool{s, names, false}, getTool{s, false}}
 }
 
 type searchTool struct {
 	searcher *Searcher
 	names    Names
+	thread   bool // it searches the plain thread of the turn
+}
+
+// InThread returns the tool of plain threads.
+func (t searchTool) InThread() core.Tool {
+	t.thread = true
+	return t
+}
+
+// Spec describes the tool.
+func (t searchTool) Spec() core.ToolSpec {
+	what := "with the user, and the files they sent"
+	if t.thread {
+		what = "in this thread"
+	}
+	return core.ToolSpec{Name: searchName,
+		Description: "Search everything said " + what + `. Put days and speakers into the query ("plumber last Tuesday"). ` +
+			"Does not return what you can already see.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"words, days, speakers"},` +
+			`"day":{"type":"string","description":"only this day, YYYY-MM-DD"},` +
+			`"recency_days":{"type":"integer","description":"only the last so many days"},` +
+			`"limit":{"type":"integer","description":"results: 6, at most 20"},` +
+			`"min_score":{"type":"number","description":"least score, 0 to 1"}},"required":["query"]}`)}
 }
 
 // searchInput holds the arguments of conversation_search.
@@ -68,8 +83,8 @@ type searchInput struct {
 	MinScore float64  `json:"min_score"`
 }
 
-// use searches. It reads the arguments itself, for its own errors.
-func (t searchTool) use(ctx context.Context, use core.ToolUse, _ core.NoArguments) (core.ToolResult, error) {
+// Use searches. It reads the arguments itself, for its own errors.
+func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
 	var in searchInput
 	if err := arguments(use.Arguments, &in); err != nil {
 		return core.ToolResult{}, err
@@ -84,13 +99,87 @@ func (t searchTool) use(ctx context.Context, use core.ToolUse, _ core.NoArgument
 	if len(use.Inputs) > 0 {
 		q.Before = slices.Min(use.Inputs)
 	}
-	found, err := t.searcher.Search(ctx, q)
+	found, err := t.search(ctx, use, q)
 	if err != nil {
 		return core.ToolResult{}, err
 	}
 	out := found.View(use.Location)
 	return core.TaintedResult(out, slices.ContainsFunc(out.Results, func(h core.HitView) bool { return h.Foreign }))
 }
+
+// search searches what the turn may find.
+func (t searchTool) search(ctx context.Context, use core.ToolUse, q core.SearchQuery) (core.SearchResult, error) {
+	q.Hidden = use.Seen
+	if t.thread {
+		q.Thread = use.Thread
+		return t.searcher.inThread(ctx, q)
+	}
+	echoes, err := t.searcher.echoes(ctx, use.User, use.Segment)
+	if err != nil {
+		return core.SearchResult{}, err
+	}
+	q.Hidden = q.Hidden.Union(echoes)
+	return t.searcher.Search(ctx, q)
+}
+
+// inThread searches one plain thread.
+func (s *Searcher) inThread(ctx context.Context, q core.SearchQuery) (core.SearchResult, error) {
+	found, err := s.InThreads(ctx, q)
+	if err != nil {
+		return core.SearchResult{}, err
+	}
+	out := core.SearchResult{Mode: modeFTS}
+	for _, h := range found.Hits {
+		out.Hits = append(out.Hits, core.Hit{Kind: core.DocMessage, Message: h.Message, Snippet: h.Snippet, Score: h.Score,
+			Label: h.Message.SentAt.In(cmp.Or(q.Location, time.UTC)).Format(time.DateOnly), FTS: true})
+	}
+	switch {
+	case len(out.Hits) == 0:
+		out.Note = "Nothing else in this thread matched."
+	case found.More:
+		out.Note = "Only the newest messages of this thread were searched."
+	}
+	return out, nil
+}
+
+// echoes returns the questions and answers of a day's searches: the messages of each turn that called
+// conversation_search. They hold the words of what was searched for, and not what was found. No day has none.
+func (s *Searcher) echoes(ctx context.Context, user core.UserID, day core.SegmentID) (core.IDSet, error) {
+	if day == 0 {
+		return core.IDSet{}, nil
+	}
+	var said []core.Message
+	for after := core.MessageID(0); ; after = said[len(said)-1].ID {
+		page, err := s.Days.DayMessages(ctx, user, day, after, echoPage)
+		if err != nil {
+			return core.IDSet{}, fmt.Errorf("read the searches of the day: %w", err)
+		}
+		if said = append(said, page...); len(page) < echoPage {
+			return echoesIn(said), nil
+		}
+	}
+}
+
+const echoPage = 500 // messages of a read
+
+func echoesIn(said []core.Message) core.IDSet {
+	turns := map[core.TurnID]bool{}
+	for _, m := range said {
+		if m.Turn != 0 && slices.ContainsFunc(m.ToolCalls, func(c core.ToolCall) bool { return c.Name == searchName }) {
+			turns[m.Turn] = true
+		}
+	}
+	var ids []core.MessageID
+	for _, m := range said {
+		if turns[m.Turn] {
+			ids = append(ids, m.ID)
+		}
+	}
+	return core.NewIDSet(ids...)
+}
+
+// searchName is the name of the tool that searches.
+const searchName = "conversation_search"
 
 // arguments reads the arguments of a tool call. Its errors are sentences for the model.
 func arguments(raw json.RawMessage, into any) error {
@@ -153,11 +242,17 @@ type DaySummary struct {
 // Message returns a message of the continuous thread. A message that belongs to another
 // user or a plain thread, or is redacted, is core.ErrNotFound.
 func (s *Searcher) Message(ctx context.Context, user core.UserID, id core.MessageID) (core.Message, error) {
+	return s.messageOf(ctx, user, 0, id)
+}
+
+// messageOf is like Message, for a message of a plain thread unless that is 0.
+func (s *Searcher) messageOf(ctx context.Context, user core.UserID, thread core.ThreadID,
+	id core.MessageID) (core.Message, error) {
 	found, err := s.Store.Messages(ctx, user, []core.MessageID{id})
 	if err != nil {
 		return core.Message{}, fmt.Errorf("read message: %w", err)
 	}
-	if len(found) != 1 || !shown(found[0]) {
+	if len(found) != 1 || !shown(found[0], thread) {
 		return core.Message{}, core.ErrNotFound
 	}
 	m := found[0]
@@ -165,9 +260,11 @@ func (s *Searcher) Message(ctx context.Context, user core.UserID, id core.Messag
 	return m, nil
 }
 
-// shown reports whether a message may be shown: it belongs to a day, is not from the system, and is not redacted.
-func shown(m core.Message) bool {
-	return m.Segment > 0 && !m.Redacted && m.Role != core.RoleSystem && m.Text != ""
+// shown reports whether a message may be shown: it belongs to the plain thread, or to a day for 0, is not from the
+// system, and is not redacted.
+func shown(m core.Message, thread core.ThreadID) bool {
+	return (thread == 0 && m.Segment > 0 || thread != 0 && m.Thread == thread && m.Segment == 0) && !m.Redacted &&
+		m.Role != core.RoleSystem && m.Text != ""
 }
 
 // Summary returns the newest summary of a day, or core.ErrNotFound if there is no such
@@ -209,7 +306,7 @@ func (s *Searcher) Range(ctx context.Context, user core.UserID, id core.SegmentI
 			if m.ID > to {
 				return page, nil
 			}
-			if !shown(m) {
+			if !shown(m, 0) {
 				continue
 			}
 			m.Text = s.shorten(m.Text, s.Settings.PageTokens)
@@ -247,7 +344,32 @@ func (s *Searcher) shorten(text string, limit int) string {
 	}
 }
 
-type getTool struct{ searcher *Searcher }
+type getTool struct {
+	searcher *Searcher
+	thread   bool // it reads only the plain thread of the turn
+}
+
+// InThread returns the tool of plain threads.
+func (t getTool) InThread() core.Tool {
+	t.thread = true
+	return t
+}
+
+// Spec describes the tool.
+func (t getTool) Spec() core.ToolSpec {
+	out := core.ToolSpec{Name: "conversation_get", Description: "Read a message of this thread in full, by its id.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"message_id":{"type":"integer","description":"of a result"}},` +
+			`"required":["message_id"]}`)}
+	if !t.thread {
+		out.Description = "Read what was said word for word: one message, the messages of a day from one id to another, " +
+			"or the summary of a day. Use it after conversation_search."
+		out.Schema = json.RawMessage(`{"type":"object","properties":{"message_id":{"type":"integer","description":"one message"},` +
+			`"day_segment_id":{"type":"integer","description":"the day; alone: its summary"},` +
+			`"from_message_id":{"type":"integer","description":"first message of the day"},` +
+			`"to_message_id":{"type":"integer","description":"last message of the day"}}}`)
+	}
+	return out
+}
 
 // getInput holds the arguments of conversation_get.
 type getInput struct {
@@ -282,14 +404,16 @@ type gotSummary struct {
 	State   core.SegmentState `json:"state"`
 }
 
-// use reads a message, a summary or a range.
-func (t getTool) use(ctx context.Context, use core.ToolUse, _ core.NoArguments) (core.ToolResult, error) {
+// Use reads a message, a summary or a range.
+func (t getTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
 	var in getInput
 	if err := arguments(use.Arguments, &in); err != nil {
 		return core.ToolResult{}, err
 	}
 	switch {
-	case in.Message != 0 && in.Segment == 0 && in.From == 0 && in.To == 0:
+	case t.thread && in.Message == 0:
+		return core.ToolResult{}, errors.New("give message_id; this thread has no days")
+	case t.thread || in.Message != 0 && in.Segment == 0 && in.From == 0 && in.To == 0:
 		return t.message(ctx, use, core.MessageID(in.Message))
 	case in.Message != 0 || in.Segment == 0:
 		return core.ToolResult{},
@@ -303,7 +427,11 @@ func (t getTool) use(ctx context.Context, use core.ToolUse, _ core.NoArguments) 
 }
 
 func (t getTool) message(ctx context.Context, use core.ToolUse, id core.MessageID) (core.ToolResult, error) {
-	m, err := t.searcher.Message(ctx, use.User, id)
+	thread := use.Thread
+	if !t.thread {
+		thread = 0
+	}
+	m, err := t.searcher.messageOf(ctx, use.User, thread, id)
 	if errors.Is(err, core.ErrNotFound) {
 		return core.ToolResult{}, fmt.Errorf("there is no message #%d", id)
 	}

@@ -22,9 +22,14 @@ type Windows struct{}
 // unless one message is longer: that message is a window of its own. Each window begins with the last message of the
 // one before, unless that does not fit with the next message. The last run of messages, if not full, becomes a window
 // only if closed. Through is the last message that is in a window, 0: none. To continue, pass the messages from that
-// one on.
-func (Windows) Cut(messages []core.Message, closed bool) (windows []core.TextWindow, through core.MessageID) {
-	for start := 0; start < len(messages); {
+// one on, and its id as in.
+func (Windows) Cut(messages []core.Message, in core.MessageID, closed bool) (windows []core.TextWindow,
+	through core.MessageID) {
+	start := 0
+	if len(messages) > 1 && messages[0].ID == in && !beside(messages[0], messages[1]) {
+		start = 1
+	}
+	for start < len(messages) {
 		n, tokens, full := fill(messages[start:])
 		if !full && !closed {
 			break

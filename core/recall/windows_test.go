@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -25,26 +26,30 @@ func TestCut(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		tokens  []int
+		in      core.MessageID
 		closed  bool
 		want    string
 		through core.MessageID
 	}{
-		{"nothing", nil, true, "", 0},
-		{"not full yet", []int{100, 100}, false, "", 0},
-		{"not full, but closed", []int{100, 100}, true, "10-12", 12},
-		{"full", []int{100, 200, 100}, false, "10-14", 14},
-		{"one of overlap", []int{200, 200, 200, 100}, true, "10-12 12-14 14-16", 16},
-		{"the rest waits", []int{200, 200, 100, 50}, false, "10-12", 12},
-		{"a long one alone", []int{100, 900, 100}, true, "10-10 12-12 14-14", 14},
-		{"a long overlap is not a window of its own again", []int{100, 500, 250}, true, "10-12 12-14", 14},
-		{"a long first one waits for company", []int{500}, false, "", 0},
-		{"a long first one with company", []int{500, 100}, false, "10-12", 12},
-		{"one too long does not wait", []int{900}, false, "10-10", 10},
-		{"too large for an overlap", []int{700, 700}, true, "10-10 12-12", 12},
+		{"nothing", nil, 0, true, "", 0},
+		{"not full yet", []int{100, 100}, 0, false, "", 0},
+		{"not full, but closed", []int{100, 100}, 0, true, "10-12", 12},
+		{"full", []int{100, 200, 100}, 0, false, "10-14", 14},
+		{"one of overlap", []int{200, 200, 200, 100}, 0, true, "10-12 12-14 14-16", 16},
+		{"the rest waits", []int{200, 200, 100, 50}, 0, false, "10-12", 12},
+		{"a long one alone", []int{100, 900, 100}, 0, true, "10-10 12-12 14-14", 14},
+		{"a long overlap is not a window of its own again", []int{100, 500, 250}, 0, true, "10-12 12-14", 14},
+		{"a long first one waits for company", []int{500}, 0, false, "", 0},
+		{"a long first one with company", []int{500, 100}, 0, false, "10-12", 12},
+		{"one too long does not wait", []int{900}, 0, false, "10-10", 10},
+		{"too large for an overlap", []int{700, 700}, 0, true, "10-10 12-12", 12},
+		{"a long first one in a window already", []int{900, 100}, 10, false, "", 0},
+		{"one in a window that does not fit beside the next", []int{700, 300}, 10, true, "12-12", 12},
+		{"one in a window that fits", []int{300, 300}, 10, false, "10-12", 12},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			windows, through := Windows{}.Cut(dayOf(c.tokens...), c.closed)
+			windows, through := Windows{}.Cut(dayOf(c.tokens...), c.in, c.closed)
 			if got := spans(windows); got != c.want || through != c.through {
 				t.Errorf("got %q through %d, want %q through %d", got, through, c.want, c.through)
 			}
@@ -71,7 +76,7 @@ func TestCutLosesNothing(t *testing.T) {
 		for _, m := range messages {
 			tokens[m.ID] = m.Tokens
 		}
-		windows, through := Windows{}.Cut(messages, true)
+		windows, through := Windows{}.Cut(messages, 0, true)
 		if len(messages) == 0 {
 			return
 		}
@@ -90,7 +95,7 @@ func TestCutLosesNothing(t *testing.T) {
 				t.Fatalf("%s: window %d adds no message", spans(windows), i)
 			}
 		}
-		open, _ := Windows{}.Cut(messages, false)
+		open, _ := Windows{}.Cut(messages, 0, false)
 		if len(open) > len(windows) || spans(open) != spans(windows[:len(open)]) {
 			t.Fatalf("windows of an open day %s, of the closed day %s", spans(open), spans(windows))
 		}
@@ -124,5 +129,44 @@ func TestWindowText(t *testing.T) {
 	})
 	if want := "user: Where is it?\nassistant: There."; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestCut_longMessageIsCutOnce cuts a day that goes on after a message too long for company. It was cut again and again.
+func TestCut_longMessageIsCutOnce(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(testing.TB) sqlStore{"sqlite": onSQLite, "postgres": onPostgres} {
+		if name == "postgres" && postgresDSN() == "" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.message(w.say("2026-11-20", core.RoleUser, "a long letter")).Tokens = 900
+			w.message(w.say("2026-11-20", core.RoleAssistant, "thanks")).Tokens = 5
+			st := open(t)
+			w.into(st)
+			if _, err := st.DB().Exec(`UPDATE segments SET state = 'open', unwindowed = 1, windowed = 0`); err != nil {
+				t.Fatal(err)
+			}
+			var all []string
+			for range 3 { // once to cut, once to see that nothing is left
+				day, err := st.Unwindowed(t.Context(), me, 100)
+				if errors.Is(err, core.ErrNotFound) {
+					break
+				}
+				windows, through := Windows{}.Cut(day.Messages, day.Through, day.Closed)
+				if err == nil {
+					err = st.PutWindows(t.Context(), core.PutWindows{User: me, Segment: day.Segment, Windows: windows,
+						Through: through, Read: day.Messages, Closed: day.Closed, Config: "test", Now: saturday})
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, spans(windows))
+			}
+			if got := strings.Join(all, "|"); got != "1-1|" {
+				t.Errorf("got windows %q in turn, want 1-1 and then none", got)
+			}
+		})
 	}
 }

@@ -104,7 +104,7 @@ func (w *world) embed() {
 				day = append(day, m)
 			}
 		}
-		windows, _ := Windows{}.Cut(day, true)
+		windows, _ := Windows{}.Cut(day, 0, true)
 		for _, window := range windows {
 			window.ID = core.WindowID(len(w.windows) + 1)
 			w.windows = append(w.windows, window)

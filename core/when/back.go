@@ -163,6 +163,14 @@ func Spans(said []string, today time.Time) (spans []Span, parts map[int]bool) {
 	r := &reader{words: said, monthFirst: !dayFirst(said)}
 	parts = map[int]bool{}
 	for i := 0; i < len(said); {
+		if found, n := r.several(i, today); n > 0 {
+			spans = append(spans, found...)
+			for k := i; k < i+n && found != nil; k++ {
+				parts[k] = false
+			}
+			i += n
+			continue
+		}
 		var f Found
 		n := r.readDay(i, &f, false)
 		if f.Date.Kind == OfCalendar && !f.Date.exists() { // of June 31, June

@@ -61,6 +61,10 @@ func TestNeighboursAreContextForPeople(t *testing.T) {
 			strings.Contains(out, "nothing of that sort") {
 			t.Errorf("got %s", out)
 		}
+		if got := w.Ask(`call conversation_search {"query":"boiler","limit":20}`).Text; strings.Contains(got, "snippet") {
+			t.Errorf("the model found what it sees: %s", got)
+		}
+		w.Set(w.Now().AddDate(0, 0, 3))
 		model := result[modelJSON](t, w.Ask(`call conversation_search {"query":"boiler","limit":20}`).Text)
 		neighbours := 0
 		for i, r := range model.Results {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"slices"
@@ -90,6 +91,28 @@ func TestForgettingIsAskedFor(t *testing.T) {
 	}) {
 		t.Errorf("got %v", w.Gate.Acted)
 	}
+}
+
+// TestSearch_onlyThisDay searches from the page of a day: a chip limits the search to it, and is taken away again.
+func TestSearch_onlyThisDay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	p.At(29, 10, 0)
+	p.Talks("what about tomatoes", "tomatoes need sun")
+	p.At(31, 10, 0)
+	p.Talks("tomatoes again", "again?")
+	p.Get("/day/2026-01-29").Wants(t, 200, `href="/search?day=2026-01-29"`, `name="day" value="2026-01-29"`)
+	all := p.Get("/search?q=tomatoes&day=2026-01-29")
+	all.Wants(t, 200, "need sun", "</mark> again", "Only this day: Thursday 29 January")
+	only := html.UnescapeString(all.Between(t, `class="chip" href="`, `"`))
+	limited := p.Get(only)
+	limited.Wants(t, 200, "need sun", `name="scope" value="day"`, `aria-label="Take away: Only this day: Thursday 29 January"`)
+	limited.Lacks(t, "</mark> again")
+	p.Get(html.UnescapeString(limited.Between(t, `class="chip" href="`, `"`))).Wants(t, 200, "need sun", "</mark> again")
+	p.Get("/search?q=tomatoes&day=2026-01-29&scope=day&from=2026-01-30").Wants(t, 200, "</mark> again")
+	p.Get("/search?q=tomatoes&day=2026-01-30&scope=day").Wants(t, 200, "Nothing that matches your filters")
+	p.Get("/search?q=tomatoes").Lacks(t, `class="chip"`)
 }
 
 func TestSearch(t *testing.T) {

@@ -190,7 +190,8 @@ type texts struct {
 	SearchTitle, SearchHint, SearchNone, SearchNoneHint, HitScore, HitCovered, HitWords, HitMeaning, HitDate,
 	WhyFound, Yes, No, Open, Filters, FilterWho, FilterChannel, FilterKind, FilterFrom, FilterTo, AnyOne, FromMe,
 	FromAssistant, AnyChannel, AnyKind, OnlyMessages, OnlySummaries, OnlyFiles, FilePage, SearchNarrowHint, SearchWide,
-	SearchInThreads, SearchThreadsMore string
+	OnlyDayOff, SearchInThreads, SearchThreadsMore string
+	OnlyDay  string        // name of the day
 	HitCount words.Counted // number
 	HitsBest string        // number
 

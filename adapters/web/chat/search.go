@@ -22,8 +22,28 @@ type searchBox struct {
 	Who, Kind string // keys of sides and kinds; empty: all
 	Channel   string
 	From, To  string // YYYY-MM-DD
+	Day       string // the day from whose page the person came; empty: none
+	Only      bool   // only Day is searched; From and To are empty
 	Narrowed  bool
 }
+
+// path returns the path of the search, with or without the limit to its day.
+func (b searchBox) path(only bool) string {
+	q := url.Values{}
+	for name, value := range map[string]string{"q": b.Query, "who": b.Who, "kind": b.Kind, "channel": b.Channel,
+		"from": b.From, "to": b.To, "day": b.Day} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if only {
+		q.Set("scope", "day")
+	}
+	return "/search?" + q.Encode()
+}
+
+// limit is the chip that limits a search to a day, or takes the limit away.
+type limit struct{ Name, Path string }
 
 type option struct {
 	Value, Name string
@@ -38,6 +58,7 @@ type searchView struct {
 	Count, Mode         string
 	Asked               bool
 	Wide                string // path of the search without filters
+	Limit               *limit // nil: the person came from no day
 	Empty               *web.Empty
 }
 
@@ -76,10 +97,8 @@ func (r *Room) searchBox(v *web.Visit) searchBox {
 	q := v.R.URL.Query()
 	box := searchBox{Query: strings.TrimSpace(web.Short(q.Get("q"), maxQuery)),
 		From: dateIn(q, "from"), To: dateIn(q, "to"), Channel: web.Short(q.Get("channel"), 60)}
-	if q.Get("scope") == "day" {
-		box.From = dateIn(q, "day")
-		box.To = box.From
-	}
+	box.Day = dateIn(q, "day")
+	box.Only = box.Day != "" && box.From+box.To == "" && q.Get("scope") == "day"
 	if box.Who = q.Get("who"); sides[box.Who] == "" {
 		box.Who = ""
 	}
@@ -89,7 +108,7 @@ func (r *Room) searchBox(v *web.Visit) searchBox {
 	if box.From != "" && box.To != "" && box.From > box.To {
 		box.From, box.To = box.To, box.From
 	}
-	box.Narrowed = box.Who+box.Kind+box.Channel+box.From+box.To != ""
+	box.Narrowed = box.Only || box.Who+box.Kind+box.Channel+box.From+box.To != ""
 	return box
 }
 
@@ -110,6 +129,9 @@ func (r *Room) searchPage(v *web.Visit) error {
 	var err error
 	if page.Sources, err = r.sources(v, page.Box.Channel); err != nil {
 		return err
+	}
+	if box := page.Box; box.Day != "" {
+		page.Limit = &limit{fmt.Sprintf(w.OnlyDay, v.DayName(box.Day)), box.path(!box.Only)}
 	}
 	title := w.SearchTitle
 	if page.Box.Query != "" {
@@ -152,6 +174,9 @@ func (r *Room) search(v *web.Visit, page *searchView) error {
 	q := core.SearchQuery{User: v.User.ID, Query: box.Query, Matching: true,
 		Limit: maxHits, Now: v.Now, Location: v.Zone, Names: map[string]core.Role{v.User.Name: core.RoleUser},
 		From: box.From, To: box.To, Kind: kinds[box.Kind], Role: sides[box.Who], Channel: box.Channel}
+	if box.Only {
+		q.From, q.To = box.Day, box.Day
+	}
 	found, err := r.Search.Search(v.Context(), q)
 	if err != nil {
 		return fmt.Errorf("search: %w", err)

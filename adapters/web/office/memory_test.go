@@ -114,7 +114,7 @@ func TestVectorsAreSaidInWords(t *testing.T) {
 		[]core.EmbeddingResult{{Kind: core.VectorItem, ID: pending[1].ID, Revision: pending[1].Revision, Error: "too odd"}},
 		f.Clock.Now()))
 	p.Get("/memory").Wants(t, 200, "waiting for its vector", "no vector could be created", "0 ready, 1 waiting, 1 failed")
-	p.Get("/settings").Wants(t, 200, "The gateway&#39;s own model is used for everyone: ollama/x@0")
+	p.Get("/settings").Wants(t, 200, "The gateway&#39;s own model is used for everyone: x (Ollama)")
 }
 
 func TestItemsAreCorrectedAndDeleted(t *testing.T) {

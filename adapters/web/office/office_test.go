@@ -219,11 +219,12 @@ type fakeModels struct {
 	users interface {
 		User(ctx context.Context, id core.UserID) (core.User, error)
 	}
-	sealer  *seal.Sealer
-	system  string
-	private bool // allows addresses of this machine
-	mu      sync.Mutex
-	opened  []core.OwnEmbeddings
+	sealer   *seal.Sealer
+	system   string
+	outdated int
+	private  bool // allows addresses of this machine
+	mu       sync.Mutex
+	opened   []core.OwnEmbeddings
 }
 
 func (f *fakeModels) System() string { return f.system }
@@ -253,6 +254,15 @@ func (f *fakeModels) Open(c core.OwnEmbeddings) (core.Embedder, error) {
 	}
 	return embed.New(embed.Options{Provider: c.Provider, BaseURL: c.BaseURL, APIKey: key, Model: c.Model,
 		Dimensions: c.Dimensions, Timeout: 5 * time.Second, Way: egress.New(egress.Options{AllowPrivate: f.private})})
+}
+
+// Outdated and RebuildOutdated are those of a gateway whose model was changed if outdated is not 0.
+func (f *fakeModels) Outdated(context.Context) (int, error) { return f.outdated, nil }
+
+func (f *fakeModels) RebuildOutdated(context.Context) (int, error) {
+	n := f.outdated
+	f.outdated = 0
+	return n, nil
 }
 
 func (f *fakeModels) Seal(key string) (string, error) { return f.sealer.Seal("key", key) }

@@ -29,18 +29,23 @@ type Embeddings interface {
 	Open(c core.OwnEmbeddings) (core.Embedder, error)
 	// Seal encrypts a key for a choice; an empty key stays empty.
 	Seal(key string) (string, error)
+	// Outdated counts the texts of all users that the gateway's model has to embed again, after it was changed.
+	Outdated(ctx context.Context) (int, error)
+	// RebuildOutdated lets them be embedded again, and returns their number.
+	RebuildOutdated(ctx context.Context) (int, error)
 }
 
 func (r *Room) embeddingRoutes() []web.Route {
 	if r.Embeddings.System() != "" {
-		return nil
+		return []web.Route{{Pattern: "POST /settings/embeddings/again", Serve: r.embedAgain, Owner: true}}
 	}
 	return []web.Route{{Pattern: "POST /settings/embeddings", Serve: r.setEmbeddings}}
 }
 
 type meaningView struct {
 	System, Counts string
-	Set            bool // the person has configured a model
+	Outdated       string // for the owner: texts that the gateway's model has to embed again; needs confirmation
+	Set            bool   // the person has configured a model
 	Form           meaningForm
 	Providers      []choice
 	Tried          string // report of a successful try
@@ -55,8 +60,16 @@ type meaningForm struct {
 
 func (r *Room) fillMeaning(v *web.Visit, page *settingsView) error {
 	p := &page.Meaning
-	p.System = r.Embeddings.System()
 	var err error
+	if p.System = embed.Named(r.Embeddings.System()); p.System != "" && v.User.Role == core.RoleOwner {
+		n, err := r.Embeddings.Outdated(v.Context())
+		if err != nil {
+			return fmt.Errorf("count texts to embed again: %w", err)
+		}
+		if n > 0 {
+			p.Outdated = say(v.Lang).Settings.MeaningAsk.Of(n)
+		}
+	}
 	if p.Counts, err = r.vectors(v); err != nil {
 		return err
 	}
@@ -72,6 +85,15 @@ func (r *Room) fillMeaning(v *web.Visit, page *settingsView) error {
 	p.Providers = choices(p.Form.Provider, embed.OpenAI, w.ProviderOpenAI, "", embed.Ollama, "Ollama", "",
 		embed.LlamaCPP, "llama.cpp", "", embed.CustomHTTP, w.ProviderCustom, "")
 	return nil
+}
+
+// embedAgain lets texts with vectors of another model be embedded again.
+func (r *Room) embedAgain(v *web.Visit) error {
+	n, err := r.Embeddings.RebuildOutdated(v.Context())
+	if err != nil {
+		return fmt.Errorf("embed again: %w", err)
+	}
+	return v.Back("/settings#embeddings", say(v.Lang).Settings.MeaningSaved.Of(n))
 }
 
 // setEmbeddings tries, saves or removes a person's own embedding model. Saving another

@@ -162,9 +162,29 @@ func TestTheGatewaysOwnModelIsNotChangedHere(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t, func(o *Options) { o.Embeddings.(*fakeModels).system = "ollama/m@0" })
 	p := f.Ana.SignedIn()
-	p.Get("/settings").Wants(t, 200, "ollama/m@0")
+	p.Get("/settings").Wants(t, 200, "m (Ollama)")
 	p.Post("/settings/embeddings", url.Values{"provider": {"ollama"}, "do": {"clear"}}).Wants(t,
 		http.StatusMethodNotAllowed)
+}
+
+// TestEmbeddings_ownerConfirmsAnotherModel checks that only the owner is asked, once, after the gateway's model changed.
+func TestEmbeddings_ownerConfirmsAnotherModel(t *testing.T) {
+	t.Parallel()
+	models := &fakeModels{}
+	f := newOffice(t, func(o *Options) {
+		models = o.Embeddings.(*fakeModels)
+		models.system, models.outdated = "llamacpp/@0", 12
+	})
+	owner, member := f.Ana.SignedIn(), f.Bob.SignedIn()
+	asked := owner.Get("/settings")
+	asked.Wants(t, 200, "12 texts, from memory and from the conversation, will be embedded again with this model", "everyone: llama.cpp.")
+	asked.Lacks(t, "llamacpp/@0")
+	member.Get("/settings").Lacks(t, "will be embedded again")
+	member.Post("/settings/embeddings/again", nil).Wants(t, http.StatusNotFound)
+	owner.Post("/settings/embeddings/again", nil).Elsewhere(t, "/settings#embeddings")
+	after := owner.Get("/settings")
+	after.Wants(t, 200, "Saved. 12 texts will be embedded again.")
+	after.Lacks(t, "/settings/embeddings/again")
 }
 
 func TestThePageSaysWhyThereIsNoVector(t *testing.T) {

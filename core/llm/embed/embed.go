@@ -113,6 +113,20 @@ func Config(provider, model string, dimensions int) string {
 	return fmt.Sprintf("%s/%s@%d", provider, model, dimensions)
 }
 
+// Named returns the model of a configuration as people read it: nomic-embed-text (Ollama), or only the provider if the
+// model is not set.
+func Named(config string) string {
+	provider, model, _ := strings.Cut(config, "/")
+	if at := strings.LastIndexByte(model, '@'); at >= 0 {
+		model = model[:at]
+	}
+	name := map[string]string{LlamaCPP: "llama.cpp", Ollama: "Ollama", OpenAI: "OpenAI", CustomHTTP: "HTTP"}[provider]
+	if name = cmp.Or(name, provider); model == "" {
+		return name
+	}
+	return model + " (" + name + ")"
+}
+
 // Fingerprint identifies the configuration with its address and key, without revealing these; see core.FingerprintOf.
 func (c *client) Fingerprint() string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{c.Provider, c.root, c.APIKey}, "\x00")))

@@ -44,7 +44,11 @@ func (s *Store) Directory(ctx context.Context, user core.UserID) (*core.Director
 		case d.through == 0 || d.through != more.last:
 			d = s.known.extend(user, d, &more)
 		}
-		return &d.Directory, nil
+		out := d.Directory
+		first, _ := slices.BinarySearchFunc(out.Messages, more.indexed+1,
+			func(e core.DirectoryEntry, id core.MessageID) int { return cmp.Compare(e.ID, id) })
+		out.Missing = max(0, len(out.Messages)-first-tailMost)
+		return &out, nil
 	}
 }
 
@@ -99,7 +103,9 @@ type added struct {
 	core.Directory
 	edits int64
 	last  core.MessageID
-	fresh []core.DirectoryEntry
+	// indexed is the last message in the index.
+	indexed core.MessageID
+	fresh   []core.DirectoryEntry
 }
 
 // since returns the statements that read whether d is still valid, and what was added to it.
@@ -109,8 +115,8 @@ func (a *added) since(user core.UserID, d *directory) []Statement {
 		opened = d.Segments[n-1].ID
 	}
 	return []Statement{{
-		Query: `SELECT h.edits, u.last_message FROM users u JOIN threads h ON h.user_id = $1 AND h.mode = 'continuous' WHERE u.id = $1`, Args: []any{user},
-		All: func(r Row) error { return r.Scan(&a.edits, &a.last) },
+		Query: `SELECT h.edits, u.last_message, u.indexed FROM users u JOIN threads h ON h.user_id = $1 AND h.mode = 'continuous' WHERE u.id = $1`, Args: []any{user},
+		All: func(r Row) error { return r.Scan(&a.edits, &a.last, &a.indexed) },
 	}, {
 		Query: `SELECT id, label FROM segments WHERE user_id = $1 AND id > $2 ORDER BY id`, Args: []any{user, opened},
 		All: func(r Row) error {

@@ -14,26 +14,24 @@ const windowed = `kind = 'chat' AND redacted = 0 AND body <> '' AND role <> 'too
 
 // Unwindowed returns a day with messages outside windows; see core.IndexStore. If the day
 // turns out to have nothing new, PutWindows unmarks it.
-func (s *Store) Unwindowed(ctx context.Context, user core.UserID,
-	limit int) (segment core.SegmentID, messages []core.Message, closed bool, err error) {
+func (s *Store) Unwindowed(ctx context.Context, user core.UserID, limit int) (out core.Unwindowed, err error) {
 	err = s.view(ctx, "read unwindowed", func(q querier) error {
-		var through int64
 		var state core.SegmentState
 		err := q.row(`SELECT id, windowed, state FROM segments WHERE user_id = $1 AND unwindowed = 1 ORDER BY id LIMIT 1`,
-			user).Scan(&segment, &through, &state)
+			user).Scan(&out.Segment, &out.Through, &state)
 		if err != nil {
 			return found(err)
 		}
-		closed = state == core.SegmentFinal
-		messages, err = list(q, scanMessage, `SELECT `+messageColumns+
+		out.Messages, err = list(q, scanMessage, `SELECT `+messageColumns+
 			` FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND id >= $3 AND `+windowed+`
-			ORDER BY id LIMIT $4`, user, segment, through, limit)
-		if len(messages) == 1 && int64(messages[0].ID) == through {
-			messages = nil // it is in a window already
+			ORDER BY id LIMIT $4`, user, out.Segment, out.Through, limit)
+		if len(out.Messages) == 1 && out.Messages[0].ID == out.Through {
+			out.Messages = nil // it is in a window already
 		}
+		out.Closed = state == core.SegmentFinal && len(out.Messages) < limit
 		return err
 	})
-	return segment, messages, closed && len(messages) < limit, err
+	return out, err
 }
 
 // PutWindows stores windows of a day; see core.IndexStore.

@@ -120,11 +120,11 @@ func testFailingWork(b *bench) {
 	one(b, b.Hold, core.Hold{Event: first, Keep: true, Now: b.now, Code: &core.Code{Kind: core.CodePair, Hash: "H1",
 		Hint: "ABCD", Address: first.Address, Name: "Grace", Created: b.now, Expires: b.now.Add(2 * time.Hour)}})
 	f := newFailing(b)
-	segment, messages, closed, err := f.Unwindowed(f.ctx, f.user.ID, 100)
+	day, err := f.Unwindowed(f.ctx, f.user.ID, 100)
 	b.must(err)
 	f.fails("put windows", func() error {
-		return f.PutWindows(f.ctx, core.PutWindows{User: f.user.ID, Segment: segment, Closed: closed, Config: config,
-			Windows: []core.TextWindow{{First: q, Last: a, Tokens: 9}}, Through: a, Read: messages, Now: f.now})
+		return f.PutWindows(f.ctx, core.PutWindows{User: f.user.ID, Segment: day.Segment, Closed: day.Closed, Config: config,
+			Windows: []core.TextWindow{{First: q, Last: a, Tokens: 9}}, Through: a, Read: day.Messages, Now: f.now})
 	})
 	e := f.pending()[0]
 	f.fails("put vectors", func() error {

@@ -220,7 +220,7 @@ func (b *bench) foreignRecall(me core.UserID, x theirs) {
 	_, err = b.Item(b.ctx, me, x.item)
 	_, err2 := b.SameItem(b.ctx, me, "secret item")
 	_, err3 := b.Reminder(b.ctx, me, x.reminder.ID)
-	_, _, _, err4 := b.Unwindowed(b.ctx, me, 10)
+	_, err4 := b.Unwindowed(b.ctx, me, 10)
 	_, err5 := b.Task(b.ctx, me, x.task.ID)
 	for _, err := range []error{err, err2, err3, err4, err5} {
 		if !errors.Is(err, core.ErrNotFound) {

@@ -47,8 +47,9 @@ func vector(axis int) []float32 {
 // intoWindow puts all messages of the first unwindowed day in one window.
 func (b *bench) intoWindow() []core.Message {
 	b.t.Helper()
-	segment, messages, closed, err := b.Unwindowed(b.ctx, b.user.ID, 100)
+	day, err := b.Unwindowed(b.ctx, b.user.ID, 100)
 	b.must(err)
+	segment, messages, closed := day.Segment, day.Messages, day.Closed
 	first, last := messages[0].ID, messages[len(messages)-1].ID
 	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment,
 		Windows: []core.TextWindow{{First: first, Last: last, Tokens: 9}}, Through: last, Read: messages, Closed: closed,
@@ -139,8 +140,9 @@ func testVectorEdited(b *bench) {
 func testWindowsChanged(b *bench) {
 	b.exchange("the heron", "nice")
 	target := b.native()
-	segment, messages, _, err := b.Unwindowed(b.ctx, b.user.ID, 100)
+	day, err := b.Unwindowed(b.ctx, b.user.ID, 100)
 	b.must(err)
+	segment, messages := day.Segment, day.Messages
 	b.must(b.edit(target, "e1", "the stork"))
 	err = b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Read: messages, Through: messages[1].ID,
 		Config: config, Now: b.now, Windows: []core.TextWindow{{First: messages[0].ID, Last: messages[1].ID}}})
@@ -182,30 +184,32 @@ func testVectorError(b *bench) {
 
 func testWindowsGoOn(b *bench) {
 	b.exchange("one", "two")
-	segment, messages, closed, err := b.Unwindowed(b.ctx, b.user.ID, 100)
+	day, err := b.Unwindowed(b.ctx, b.user.ID, 100)
 	b.must(err)
+	segment, messages, closed := day.Segment, day.Messages, day.Closed
 	equal(b, "closed", closed, false)
 	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Read: messages,
 		Config: config, Now: b.now}))
-	if _, _, _, err := b.Unwindowed(b.ctx, b.user.ID, 100); !errors.Is(err, core.ErrNotFound) {
+	if _, err := b.Unwindowed(b.ctx, b.user.ID, 100); !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("got %v, want ErrNotFound: nothing is new", err)
 	}
 	q, a := b.exchange("three", "four")
 	got := b.intoWindow()
 	equal(b, "messages", len(got), 4)
 	b.summary(b.segment(), true, "all", got[0].ID, got[1].ID, q, a)
-	_, messages, closed, err = b.Unwindowed(b.ctx, b.user.ID, 100)
+	day, err = b.Unwindowed(b.ctx, b.user.ID, 100)
 	b.must(err)
-	equal(b, "closed in the end", closed, true)
-	equal(b, "messages that are in no window", len(messages), 0)
+	equal(b, "closed in the end", day.Closed, true)
+	equal(b, "messages that are in no window", len(day.Messages), 0)
+	equal(b, "in a window already", day.Through, a)
 	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Config: config,
 		Now: b.now})) // read before the day ended
-	if _, _, closed, err = b.Unwindowed(b.ctx, b.user.ID, 100); err != nil || !closed {
-		b.t.Errorf("got %v, %v; the rest of a day that ended meanwhile has no window", closed, err)
+	if day, err = b.Unwindowed(b.ctx, b.user.ID, 100); err != nil || !day.Closed {
+		b.t.Errorf("got %+v, %v; the rest of a day that ended meanwhile has no window", day, err)
 	}
 	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Closed: true,
 		Config: config, Now: b.now}))
-	if _, _, _, err := b.Unwindowed(b.ctx, b.user.ID, 100); !errors.Is(err, core.ErrNotFound) {
+	if _, err := b.Unwindowed(b.ctx, b.user.ID, 100); !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("got %v, want ErrNotFound: the day is done", err)
 	}
 }
