@@ -25,11 +25,6 @@ type OutsideTool interface {
 	Outside() bool
 }
 
-// ThreadTool is an optional interface of a Tool that is another one of the same name in plain threads.
-type ThreadTool interface {
-	InThread() Tool
-}
-
 // GuardedTool is an optional interface of an OutsideTool that restricts its users, and
 // determines whether calls need an approval.
 type GuardedTool interface {

@@ -76,12 +76,15 @@ func (r *Registry) Only(keep func(name string) bool) *Registry {
 	return out
 }
 
+// threadTool is an optional interface of a tool that is another one of the same name in plain threads.
+type threadTool interface{ InThread() core.Tool }
+
 // InThread returns the set as it is in plain threads.
 func (r *Registry) InThread() *Registry {
 	out := &Registry{tools: map[string]core.Tool{}}
 	for _, spec := range r.Specs() {
 		tool := r.tools[spec.Name]
-		if t, ok := tool.(core.ThreadTool); ok {
+		if t, ok := tool.(threadTool); ok {
 			tool = t.InThread()
 			spec = tool.Spec()
 		}

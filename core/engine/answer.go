@@ -31,7 +31,8 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 	}
 	model, reserved := ts.Model, ts.reserved(t, u, ts.maxOutput(asked))
 	call := core.ToolUse{User: t.User, Thread: t.Thread, Mode: t.Mode, Turn: t.ID, By: through(t), Inputs: t.Inputs,
-		Segment: t.Segment, Seen: p.Snapshot.Messages.Union(core.NewIDSet(p.Sources...)), Task: t.Task, Location: u.Settings.Location(ts.Calendar.Zone), Language: u.Settings.Language}
+		Segment: t.Segment, Seen: p.Snapshot.Messages.Union(core.NewIDSet(p.Sources...)), Task: t.Task,
+		Location: u.Settings.Location(ts.Calendar.Zone), Language: u.Settings.Language}
 	var more func(context.Context, core.ModelRequest) (bool, error)
 	if reserved != nil {
 		model, call.Reserve, more = reserved.Model(ts.Model), reserved.Take, reserved.Affords

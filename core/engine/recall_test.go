@@ -17,7 +17,8 @@ import (
 )
 
 // asks completes a turn whose model makes one call, and returns the result and the descriptions of the tools.
-func (w *wisher) asks(text string, thread core.ThreadID, call core.ToolCall) (result string, offered map[string]string) {
+func (w *wisher) asks(text string, thread core.ThreadID, call core.ToolCall) (result string,
+	offered map[string]string) {
 	w.t.Helper()
 	w.n++
 	w.now = w.now.Add(time.Minute)
@@ -89,12 +90,14 @@ func TestRecall_plainThread(t *testing.T) {
 	if want := "Search everything said in this thread. "; !strings.HasPrefix(offered["conversation_search"], want) {
 		t.Errorf("described as %q", offered["conversation_search"])
 	}
-	read, _ := w.asks("and exactly?", apart, calls("conversation_get", map[string]any{"message_id": got.Results[0].Message}))
+	get := func(id core.MessageID) core.ToolCall {
+		return calls("conversation_get", map[string]any{"message_id": id})
+	}
+	read, _ := w.asks("and exactly?", apart, get(got.Results[0].Message))
 	if !strings.Contains(read, "has a nest in the old mill") {
 		t.Errorf("read %s", read)
 	}
-	if read, _ = w.asks("and the other?", apart, calls("conversation_get", map[string]any{"message_id": 1})); !strings.Contains(read,
-		"there is no message #1") {
+	if read, _ = w.asks("and the other?", apart, get(1)); !strings.Contains(read, "there is no message #1") {
 		t.Errorf("a message of the main conversation: read %s", read)
 	}
 	found, offered = w.asks("the heron again", apart, calls("conversation_search", map[string]any{"query": "heron"}))
@@ -103,8 +106,9 @@ func TestRecall_plainThread(t *testing.T) {
 		t.Errorf("asked again: found %s", found)
 	}
 	w.effect(core.UseThread{Identity: w.at.ID})
-	if found, offered = w.asks("a bird", 0, calls("conversation_search", map[string]any{"query": "mill"})); strings.Contains(found,
-		"old mill") || !strings.HasPrefix(offered["conversation_search"], "Search everything said with the user") {
+	found, offered = w.asks("a bird", 0, calls("conversation_search", map[string]any{"query": "mill"}))
+	if strings.Contains(found, "old mill") ||
+		!strings.HasPrefix(offered["conversation_search"], "Search everything said with the user") {
 		t.Errorf("the main conversation found %s", found)
 	}
 }
@@ -125,7 +129,8 @@ func TestRecall_noEchoes(t *testing.T) {
 	}
 	for range 3 {
 		found, _ := w.asks("where is the nest of the heron?", 0, search)
-		if !strings.Contains(found, "old mill") || strings.Contains(found, "where is") || strings.Contains(found, "could not") {
+		if !strings.Contains(found, "old mill") || strings.Contains(found, "where is") ||
+			strings.Contains(found, "could not") {
 			t.Errorf("found %s", found)
 		}
 	}

@@ -236,7 +236,8 @@ func TestWhatIsNoConversationHasWhatIsWantedAlways(t *testing.T) {
 			called = true
 			return llmtest.Call(core.ToolCall{ID: "1", Name: "delegate", Arguments: `{"task":"add 1 and 1"}`})
 		})
-		_, err = agent.Run(t.Context(), agent.Request{Model: w.model, Tools: w.turns.tools.of(w.user, core.ModeContinuous).Tools(),
+		_, err = agent.Run(t.Context(), agent.Request{Model: w.model,
+			Tools:   w.turns.tools.of(w.user, core.ModeContinuous).Tools(),
 			Journal: w.turns.Store, Permit: permit, MaxSteps: 2, ToolTokens: 1000, ResultTokens: 1000, ToolTimeout: time.Minute,
 			Window:   10_000,
 			Messages: []core.ModelMessage{{Role: core.RoleUser, Content: "hello"}}, Call: core.ToolUse{User: w.user.ID},

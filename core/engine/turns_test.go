@@ -49,7 +49,8 @@ func TestToolsAreThoseThatAUserMayUse(t *testing.T) {
 			if got := len(b.of(u, core.ModeContinuous).Tools().Specs()); got != want[n] {
 				t.Errorf("round %d: user %d has %d tools, want %d", round, n, got, want[n])
 			}
-			if one, again := b.of(u, core.ModeContinuous).Tokens(), b.of(u, core.ModeContinuous).Tokens(); one == 0 || one != again {
+			one, again := b.of(u, core.ModeContinuous).Tokens(), b.of(u, core.ModeContinuous).Tokens()
+			if one == 0 || one != again {
 				t.Errorf("round %d: user %d: %d and %d tokens", round, n, one, again)
 			}
 		}

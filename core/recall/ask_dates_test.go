@@ -67,7 +67,8 @@ func dateQuestions(topicsOf map[string][]int) (out []dateQuestion) {
 		about := topics[list[rng.IntN(len(list))]]
 		ordinal := when.DayOfMonth(n, "fr")
 		forms := []string{
-			"what happened on " + day.Format("January 2"), day.Format("2 January"), "what did I say about the " + about[0] + " on " + day.Format("2 January 2006"),
+			"what happened on " + day.Format("January 2"), day.Format("2 January"),
+			"what did I say about the " + about[0] + " on " + day.Format("2 January 2006"),
 			fmt.Sprintf("que s'est-il passé le %s %s ?", ordinal, fr), fmt.Sprintf("qu'a-t-on dit de %s le %s %s", about[1], ordinal, fr),
 			fmt.Sprintf("was war am %d. %s los?", n, de), fmt.Sprintf("was habe ich am %d. %s über %s gesagt", n, de, about[2]),
 			day.Format("2006-01-02"), "what did we talk about on " + day.Format("Monday, 2 January"),
@@ -152,7 +153,8 @@ func TestDates_namedDayIsFirst(t *testing.T) {
 			s := w.into(open(t))
 			right := 0
 			for _, q := range list {
-				got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: q.query, Now: askedOn, Location: time.UTC})
+				got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: q.query, Now: askedOn,
+					Location: time.UTC})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -56,7 +56,8 @@ func TestSearch_findsNoEchoes(t *testing.T) {
 	}{
 		"the searches of the day": {core.ToolUse{Segment: today}, []core.MessageID{told, aside, seen}},
 		"and the prompt":          {core.ToolUse{Segment: today, Seen: core.NewIDSet(aside, seen)}, []core.MessageID{told}},
-		"on a later day":          {core.ToolUse{Segment: w.day(me, "2026-11-22")}, []core.MessageID{told, aside, seen, 4, 6, 7, 9, 10, 12}},
+		"on a later day": {core.ToolUse{Segment: w.day(me, "2026-11-22")},
+			[]core.MessageID{told, aside, seen, 4, 6, 7, 9, 10, 12}},
 	} {
 		got := w.found("plumber take", c.use)
 		got = slices.DeleteFunc(got, func(id core.MessageID) bool { return id == told+1 }) // a neighbour

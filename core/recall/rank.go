@@ -356,8 +356,9 @@ func (r *ranking) earlier(a, b int) int {
 // compare orders candidates: those of named days first, best first, then newest day, then newest message.
 func (r *ranking) compare(a, b candidate) int {
 	ea, eb := r.dir.Messages[a.pos], r.dir.Messages[b.pos]
-	return cmp.Or(r.earlier(int(ea.Segment), int(eb.Segment)), cmp.Compare(b.score, a.score), cmp.Compare(r.dir.Segments[eb.Segment].Label,
-		r.dir.Segments[ea.Segment].Label), cmp.Compare(eb.ID, ea.ID))
+	return cmp.Or(r.earlier(int(ea.Segment), int(eb.Segment)), cmp.Compare(b.score, a.score),
+		cmp.Compare(r.dir.Segments[eb.Segment].Label,
+			r.dir.Segments[ea.Segment].Label), cmp.Compare(eb.ID, ea.ID))
 }
 
 // terms returns what each word of the query adds to the BM25 of a message.

@@ -263,7 +263,11 @@ func (s *Searcher) messageOf(ctx context.Context, user core.UserID, thread core.
 // shown reports whether a message may be shown: it belongs to the plain thread, or to a day for 0, is not from the
 // system, and is not redacted.
 func shown(m core.Message, thread core.ThreadID) bool {
-	return (thread == 0 && m.Segment > 0 || thread != 0 && m.Thread == thread && m.Segment == 0) && !m.Redacted && m.Role != core.RoleSystem && m.Text != ""
+	in := m.Segment > 0
+	if thread != 0 {
+		in = m.Thread == thread
+	}
+	return in && !m.Redacted && m.Role != core.RoleSystem && m.Text != ""
 }
 
 // Summary returns the newest summary of a day, or core.ErrNotFound if there is no such

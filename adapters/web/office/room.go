@@ -267,8 +267,8 @@ type settingsWords struct {
 	// Search by meaning.
 	Meaning, MeaningLead, Provider, ProviderOpenAI, ProviderCustom, ProviderMissing, Address, AddressHint, AddressMissing,
 	Model, ModelMissing, Dimensions, DimensionsHint, Key, KeyHint, KeyKept, KeyTyped, Test, MeaningOff, MeaningDo,
-	MeaningAgain, MeaningRemove, MeaningRemoveHint, MeaningPrivate, MeaningDown, MeaningBusy, MeaningAuth, MeaningConfig, MeaningFails,
-	MeaningUnlisted, MeaningSpent string
+	MeaningAgain, MeaningRemove, MeaningRemoveHint, MeaningPrivate, MeaningDown, MeaningBusy, MeaningAuth, MeaningConfig,
+	MeaningFails, MeaningUnlisted, MeaningSpent string
 	MeaningSystem            string        // configuration
 	DimensionsWrong          string        // number
 	MeaningWorks             string        // dimensions, milliseconds
