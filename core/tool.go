@@ -69,7 +69,6 @@ func (*NoArguments) UnmarshalJSON([]byte) error { return nil }
 type ToolUse struct {
 	User        UserID
 	Thread      ThreadID
-	Mode        Mode // of Thread; empty: outside a turn
 	Turn        TurnID
 	By          Actor       // who started the turn; zero: nobody
 	Inputs      []MessageID // the messages that the turn answers

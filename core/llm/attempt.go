@@ -35,12 +35,14 @@ func New(c Client) core.Model { return &model{client: c} }
 type model struct {
 	client Client
 
-	mu        sync.Mutex
-	lacks     reductions // what the server does not take, so far
-	over      int        // bytes of messages that were too long; 0: unknown
-	startless string     // see reader
-	answers   int        // since the server was tried with everything
-	vain      bool       // no smaller request helped against the server's last problem
+	mu    sync.Mutex
+	lacks reductions // what the server does not take, so far; of tools, see toolless
+	// toolless holds the sets of tools without which the server answered: one tool may be at fault, perhaps a program's.
+	toolless  map[string]bool
+	over      int    // bytes of messages that were too long; 0: unknown
+	startless string // see reader
+	answers   int    // since the server was tried with everything
+	vain      bool   // no smaller request helped against the server's last problem
 }
 
 // relearn is the number of answers after which a server is tried with everything again.
@@ -76,11 +78,23 @@ func (a *attempt) begin() {
 	defer a.mu.Unlock()
 	if a.answers >= relearn {
 		a.model.lacks, a.over, a.answers = reductions{}, 0, 0
-		a.startless = ""
+		a.startless, a.model.toolless = "", nil
 	}
 	if a.lacks = a.model.lacks; a.over > 0 && a.full >= a.over {
 		a.lacks.add(core.ReducedLength)
 	}
+	if a.model.toolless[namesOf(a.req.Tools)] {
+		a.lacks.add(core.ReducedTools)
+	}
+}
+
+// namesOf identifies a set of tools.
+func namesOf(tools []core.ToolSpec) string {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name
+	}
+	return strings.Join(names, " ")
 }
 
 // run sends requests until one is answered. The error is that of the first refusal, or a later one of another kind.
@@ -305,6 +319,11 @@ func (a *attempt) learn(startless string) {
 		if a.over = min(a.full, a.over); a.over == 0 {
 			a.over = a.full
 		}
+	case a.step == core.ReducedTools:
+		if a.model.toolless == nil {
+			a.model.toolless = map[string]bool{}
+		}
+		a.model.toolless[namesOf(a.req.Tools)] = true
 	case a.step != "":
 		a.model.lacks.add(a.step)
 	}

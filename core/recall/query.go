@@ -206,10 +206,10 @@ func (a *Analyzer) understand(text string, names map[string]core.Role, dir *core
 
 // dayWords are the words of questions for all that was said on a day: what happened, was war los, qu'avons-nous fait.
 const dayWords = "happened happen talked talk talking discussed discuss spoke speak chatted said say told tell did do done up " +
-	"conversation conversations messages summary recap day days week weeks everything date dates " +
-	"passe fait parle discute dit raconte conversation conversations resume jour jours journee semaine tout date " +
+	"conversation conversations summary recap day days week weeks everything " +
+	"passe fait parle discute dit raconte resume jour jours journee semaine tout " +
 	"passiert geschehen los gesprochen geredet besprochen gesagt gemacht erzahlt gesprach gesprache zusammenfassung tag " +
-	"tage woche alles datum unterhalten"
+	"tage woche alles unterhalten"
 
 // within reports whether any of the spans has a day.
 func within(spans []when.Span, label string) bool {

@@ -27,16 +27,16 @@ func TestTheMorningAfterALongDay(t *testing.T) {
 		w.Set(time.Date(2026, 10, 25, 8, 5, 0, 0, w.Zone))
 		first := w.Context("yes")
 		if first.NewEpoch != "silence" || first.Included < 55 || first.Total > 4100 || first.Thread != 81 ||
-			first.Dropped != 0 || first.Loaded != first.Included+first.LeftOut {
+			first.Dropped != 0 || first.Thread != first.Included+first.LeftOut {
 			t.Errorf("the first prompt of the day: %+v", first)
 		}
 		second := w.Context("why?")
-		if second.NewEpoch != "" || second.Included != first.Included+2 || second.Loaded != second.Included+second.LeftOut ||
+		if second.NewEpoch != "" || second.Included != first.Included+2 || second.Thread != second.Included+second.LeftOut ||
 			second.Thread != 83 || second.Dropped != 0 {
 			t.Errorf("the second: %+v after %+v", second, first)
 		}
 		logged := fmt.Sprintf(
-			`"in_thread": 83, "loaded": %d, "included": %d, "truncated": 0, "left_out_covered": %d, "dropped_uncovered": 0`,
+			`"in_thread": 83, "loaded": %d, "included": %d, "shortened": 0, "messages_truncated": %d, "left_out_covered": %[3]d, "dropped_uncovered": 0`,
 			second.Loaded, second.Included, second.LeftOut)
 		if !strings.Contains(g.Log.String(), logged) {
 			t.Errorf("the log does not say %s\n%s", logged, g.Log)
