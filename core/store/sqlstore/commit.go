@@ -280,11 +280,12 @@ func (t *tx) untried(thread core.ThreadID) bool {
 		AND id > (SELECT failed FROM threads WHERE user_id = $1 AND id = $2))`, t.user, thread)
 }
 
-// summaryDue requests a summary if a reply makes one due. It returns the job if the reply claims it.
+// summaryDue requests a summary if a reply makes one due. It returns the job if the reply claims it. One that failed is
+// tried again at its own time, not with every reply.
 func (t *tx) summaryDue(r core.Reply, st state) *core.Job {
 	due := st.since >= r.SummarizeAfter && r.SummarizeAfter > 0 || r.Summarize
 	if r.Turn.Segment == 0 || !due || st.segment != core.SegmentOpen || st.since == 0 ||
-		!r.Summarize && t.retries(r.Turn.Segment, r.Now) {
+		t.retries(r.Turn.Segment, r.Now) {
 		return nil
 	}
 	return t.enqueueFor(summaryJob(r.Turn.Segment, r.Now), r.Summary)
