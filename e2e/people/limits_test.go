@@ -36,7 +36,8 @@ func TestRepliesKeepToTheRatesAndTheirOrder(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
 		g := w.Start("EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_CHAT=1",
-			"EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_BOT=30") // the defaults
+			"EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_BOT=30", // the defaults
+			"EVERTHREAD_TURN_JOIN=0s")
 		begin := time.Now()
 		said := []string{"one", "two", "say 1200 words", "four", "five", "six"}
 		l := w.Ledger()
