@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -56,6 +57,19 @@ func (c *Config) load(text []byte, name string, environ []string) error {
 		return err
 	}
 	c.complete()
+	return c.absolute()
+}
+
+// absolute makes the paths of folders absolute: processes that run in other folders use them too.
+func (c *Config) absolute() (err error) {
+	for _, dir := range []*string{&c.DataDir, &c.Backup.Dir} {
+		if *dir == "" {
+			continue
+		}
+		if *dir, err = filepath.Abs(*dir); err != nil {
+			return fmt.Errorf("find the folder of the program: %w", err)
+		}
+	}
 	return nil
 }
 

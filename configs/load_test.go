@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -100,5 +101,21 @@ func TestLLM_seesPictures(t *testing.T) {
 	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "llm.vision") ||
 		!strings.Contains(err.Error(), "llm.max_output_tokens is 5; it must be at least 16, or 0") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestLoad_foldersAreAbsolute: processes that run in another folder use them too.
+func TestLoad_foldersAreAbsolute(t *testing.T) {
+	at := t.TempDir()
+	t.Chdir(at)
+	for _, c := range []struct{ text, data, backup string }{
+		{"{}", filepath.Join(at, "data"), ""},
+		{"data_dir: ../x\nbackup: {dir: b}", filepath.Join(filepath.Dir(at), "x"), filepath.Join(at, "b")},
+		{"data_dir: /srv/e\nbackup: {dir: /srv/b}", "/srv/e", "/srv/b"},
+	} {
+		got, err := Load(write(t, c.text+"\n"), nil, channels()...)
+		if err != nil || got.DataDir != c.data || got.Backup.Dir != c.backup {
+			t.Errorf("%s: %s, %s, %v", c.text, got.DataDir, got.Backup.Dir, err)
+		}
 	}
 }

@@ -189,7 +189,7 @@ func (b *beginning) mayOverwrite(ctx context.Context) error {
 func (b *beginning) place(given configs.Config) {
 	a, d := &b.answers, configs.Default()
 	a.Zone = setup.Zone(b.variable, "/etc/localtime")
-	if given.DataDir == d.DataDir {
+	if unset, err := filepath.Abs(d.DataDir); err == nil && given.DataDir == unset {
 		a.DataDir = filepath.Join(filepath.Dir(b.file), "data")
 	}
 	if a.Database == "" && given.DatabaseURL != "" {

@@ -211,10 +211,6 @@ func (b *beginning) service(ctx context.Context, cfg configs.Config) (how string
 }
 
 func (b *beginning) serviceOf(cfg configs.Config, how string) (setup.Service, error) {
-	data, err := filepath.Abs(cfg.DataDir)
-	if err != nil {
-		return setup.Service{}, err
-	}
 	_, port, err := net.SplitHostPort(cfg.HTTP.Listen)
 	if err != nil {
 		return setup.Service{}, err
@@ -226,7 +222,7 @@ func (b *beginning) serviceOf(cfg configs.Config, how string) (setup.Service, er
 	if err != nil {
 		return setup.Service{}, err
 	}
-	s := setup.Service{Program: program, Config: b.file, Folder: filepath.Dir(b.file), Data: data, Port: port,
+	s := setup.Service{Program: program, Config: b.file, Folder: filepath.Dir(b.file), Data: cfg.DataDir, Port: port,
 		UID: os.Getuid(), GID: os.Getgid(), System: how == "system"}
 	if me, err := user.Current(); err == nil {
 		s.User = me.Username

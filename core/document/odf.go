@@ -25,7 +25,10 @@ func readODF(a *archive, s *sink) error {
 	if err := a.elements("content.xml", o.token); err != nil {
 		return err
 	}
-	return o.flow("", o.text.take())
+	if err := o.flow("", o.text.take()); err != nil {
+		return err
+	}
+	return o.flow("", listed("Comments", o.comments))
 }
 
 // open reads an OpenDocument file.
@@ -43,6 +46,9 @@ type open struct {
 	blank  int // pending empty cells
 	slide  string
 	again  int // repetitions of the row
+
+	comment  []string // the texts of the current comment, with its author and date, or of the notes of a slide
+	comments []string
 }
 
 // Bounds of repeated cells and rows, which may fill a sheet to its end.
@@ -59,8 +65,11 @@ func (o *open) token(t xml.Token) error {
 	case xml.EndElement:
 		return o.end(e.Name)
 	case xml.CharData:
+		if o.comment != nil {
+			o.comment = append(o.comment, strings.TrimSpace(string(e)))
+		}
 		if o.inside > 0 && o.quiet == 0 {
-			o.text.add(strings.Join(strings.FieldsFunc(" "+string(e)+" ", func(r rune) bool { return r == '\n' }), " ")[1:])
+			o.text.add(strings.ReplaceAll(string(e), "\n", " "))
 		}
 	}
 	return nil
@@ -76,7 +85,10 @@ func (o *open) begin(e xml.StartElement) error {
 		}
 	case "spreadsheet":
 		o.calc = true
-	case "annotation", "tracked-changes", "notes", "forms":
+	case "annotation", "notes":
+		o.quiet++
+		o.comment = []string{}
+	case "tracked-changes", "forms":
 		o.quiet++
 	case "page":
 		o.slide = attribute(e, "name")
@@ -107,11 +119,16 @@ func (o *open) begin(e xml.StartElement) error {
 
 func (o *open) end(name xml.Name) error {
 	switch name.Local {
-	case "annotation", "tracked-changes", "notes", "forms":
+	case "annotation", "notes":
 		o.quiet = max(0, o.quiet-1)
-		if name.Local == "notes" {
-			return nil
+		said := strings.Join(strings.Fields(strings.Join(o.comment, " ")), " ")
+		if o.comment = nil; name.Local == "annotation" {
+			o.comments = append(o.comments, said)
+		} else if said != "" { // of a slide
+			o.text.add("\nNotes:\n" + said)
 		}
+	case "tracked-changes", "forms":
+		o.quiet = max(0, o.quiet-1)
 	case "p", "h":
 		o.inside = max(0, o.inside-1)
 		if o.quiet == 0 {

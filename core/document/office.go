@@ -5,6 +5,9 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/xuri/excelize/v2"
@@ -20,6 +23,7 @@ type prose struct {
 	table int // depth
 	size  int
 	text  bool // within a text element
+	again int  // depth of drawings repeated for older programs
 }
 
 // token reads a token of the elements that Word and slides share: texts, paragraphs and tables.
@@ -33,9 +37,13 @@ func (p *prose) token(t xml.Token) {
 			p.add("\n")
 		case "tbl":
 			p.table++
+		case "Fallback":
+			p.again++
 		}
 	case xml.EndElement:
 		switch e.Name.Local {
+		case "Fallback":
+			p.again = max(0, p.again-1)
 		case "t":
 			p.text = false
 		case "p":
@@ -48,7 +56,7 @@ func (p *prose) token(t xml.Token) {
 			p.table = max(0, p.table-1)
 		}
 	case xml.CharData:
-		if p.text {
+		if p.text && p.again == 0 {
 			p.add(string(e))
 		}
 	}
@@ -110,16 +118,51 @@ func readDOCX(a *archive, s *sink) error {
 		return err
 	}
 	for _, notes := range []string{"word/footnotes.xml", "word/endnotes.xml"} {
-		w.text = prose{}
-		err := a.elements(notes, w.token)
+		text, err := w.apart(a, notes)
 		if err == nil {
-			err = s.flow("Notes", w.text.take())
+			err = s.flow("Notes", text)
 		}
-		if err != nil && !errors.Is(err, errPart) {
+		if err != nil {
 			return err
 		}
 	}
-	return nil
+	text, err := w.apart(a, "word/comments.xml")
+	if err == nil {
+		err = s.flow("Comments", text)
+	}
+	if err != nil {
+		return err
+	}
+	return w.margins(a)
+}
+
+// apart returns the text of a part beside the document; empty: there is none.
+func (w *word) apart(a *archive, name string) (string, error) {
+	w.text = prose{}
+	if err := a.elements(name, w.token); err != nil && !errors.Is(err, errPart) {
+		return "", err
+	}
+	return strings.TrimSpace(w.text.take()), nil
+}
+
+var margin = regexp.MustCompile(`^word/(header|footer)\d*\.xml$`)
+
+// margins reads the headers and footers, each different one once.
+func (w *word) margins(a *archive) error {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(a.files)) {
+		if !margin.MatchString(name) {
+			continue
+		}
+		text, err := w.apart(a, name)
+		if err != nil {
+			return err
+		}
+		if text != "" && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return w.flow("Headers and footers", strings.Join(all, "\n"))
 }
 
 // word reads a Word document.
@@ -144,6 +187,8 @@ func (w *word) token(t xml.Token) error {
 			}
 		case "lastRenderedPageBreak":
 			return w.turn()
+		case "comment":
+			w.text.add(attribute(e, "author") + ": ")
 		case "del", "moveFrom":
 			w.deleted++
 		}
@@ -202,26 +247,34 @@ func readSlide(a *archive, name string, s *sink) error {
 	if err != nil && !errors.Is(err, errPart) {
 		return err
 	}
-	for _, target := range named {
-		if !strings.Contains(target, "notesSlides/") {
-			continue
-		}
-		notes, err := drawn(a, target)
-		if err != nil {
-			return err
-		}
-		if strings.TrimSpace(notes) != "" {
-			text += fmt.Sprintf("\nNotes:\n%s", notes)
+	for _, kind := range []struct{ folder, title string }{{"notesSlides/", "Notes"}, {"comments/", "Comments"}} {
+		for _, id := range slices.Sorted(maps.Keys(named)) {
+			if !strings.Contains(named[id], kind.folder) {
+				continue
+			}
+			more, err := drawn(a, named[id])
+			if err != nil {
+				return err
+			}
+			if strings.TrimSpace(more) != "" {
+				text += fmt.Sprintf("\n%s:\n%s", kind.title, more)
+			}
 		}
 	}
 	title, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return s.page(Page{Title: clip(title, 120), Text: text})
 }
 
-// drawn returns the text of a slide.
+// drawn returns the text of a slide, of its notes or comments.
 func drawn(a *archive, name string) (string, error) {
 	var p prose
 	err := a.elements(name, func(t xml.Token) error {
+		if e, ok := t.(xml.StartElement); ok && e.Name.Local == "text" { // of a comment
+			p.text = true
+		} else if e, ok := t.(xml.EndElement); ok && e.Name.Local == "text" {
+			p.text = false
+			p.endParagraph()
+		}
 		p.token(t)
 		return nil
 	})
@@ -258,6 +311,9 @@ func readXLSX(data []byte, s *sink) error {
 
 func readSheet(book *excelize.File, name string, s *sink) error {
 	t := table{sink: s, title: name}
+	if seen, err := book.GetSheetVisible(name); err == nil && !seen {
+		t.title += " (hidden)"
+	}
 	rows, err := book.Rows(name)
 	if err != nil {
 		return err
@@ -275,5 +331,27 @@ func readSheet(book *excelize.File, name string, s *sink) error {
 	if err := rows.Error(); err != nil {
 		return errors.Join(t.end(), err)
 	}
-	return t.end()
+	if err := t.end(); err != nil {
+		return err
+	}
+	return s.flow(t.title, listed("Comments", cellComments(book, name)))
+}
+
+// cellComments returns the comments of a sheet, each with its cell.
+func cellComments(book *excelize.File, sheet string) []string {
+	all, err := book.GetComments(sheet)
+	if err != nil { // the cells were read
+		return nil
+	}
+	var out []string
+	for _, c := range all {
+		text := c.Text
+		for _, run := range c.Paragraph {
+			text += run.Text
+		}
+		if said := comment(c.Author, text); said != "" {
+			out = append(out, c.Cell+", "+said)
+		}
+	}
+	return out
 }

@@ -24,7 +24,7 @@ import (
 type Reader struct {
 	// Command starts a process that calls Serve.
 	Command []string
-	// Cache is the folder for the machine code of PDFium, which is compiled once.
+	// Cache is the absolute path of the folder for the machine code of PDFium, which is compiled once.
 	Cache  string
 	Limits Limits
 

@@ -5,6 +5,8 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -126,10 +128,13 @@ func (t *table) end() error {
 	return t.flush()
 }
 
-// ligatures are the texts of ligatures, those of old TeX fonts at control characters too.
-var ligatures = map[rune]string{0x10: "“", 0x11: "”", 0x15: "–", 0x16: "—", 0x1B: "ff", 0x1C: "fi", 0x1D: "fl",
-	0x1E: "ffi", 0x1F: "ffl", 'ﬀ': "ff", 'ﬁ': "fi", 'ﬂ': "fl", 'ﬃ': "ffi", 'ﬄ': "ffl",
-	0x02: ""} // a hyphen at the end of a line, between the halves of a word
+// unligated writes out the ligatures in the text of a PDF, whose fonts have them as characters; those of old TeX fonts
+// are control characters. A hyphen between the halves of a word at the end of a line is dropped.
+var unligated = strings.NewReplacer("\x00", "", "\x02", "", "\x10", "“", "\x11", "”", "\x15", "–", "\x16", "—",
+	"\x1B", "ff", "\x1C", "fi", "\x1D", "fl", "\x1E", "ffi", "\x1F", "ffl", "ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl")
+
+// escapes matches the control sequences of terminals, such as colours in logs.
+var escapes = regexp.MustCompile(`\x1B(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1B]*(?:\x07|\x1B\\))`)
 
 // tidy removes invisible parts of a text: control characters and marks of direction,
 // white space at the ends of lines, and repeated empty lines.
@@ -138,7 +143,7 @@ func tidy(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
 	empty := 0
-	for line := range strings.Lines(strings.ReplaceAll(text, "\r\n", "\n")) {
+	for line := range strings.Lines(escapes.ReplaceAllString(strings.ReplaceAll(text, "\r\n", "\n"), "")) {
 		line = tidyLine(line)
 		if line == "" {
 			empty++
@@ -159,10 +164,7 @@ func tidy(text string) string {
 func tidyLine(line string) string {
 	var b strings.Builder
 	for _, r := range line {
-		out, known := ligatures[r]
 		switch {
-		case known:
-			b.WriteString(out)
 		case r == '\t':
 			b.WriteByte('\t')
 		case r == '\u00AD' || r == '\uFEFF' || unicode.Is(unicode.Cf, r) && r != '\u200D' && r != '\u200C':
@@ -184,4 +186,22 @@ func row(cells []string) string {
 		cells = cells[:len(cells)-1]
 	}
 	return strings.Join(cells, " | ")
+}
+
+// comment returns a comment with its author; empty: it has no text.
+func comment(author, text string) string {
+	text = strings.TrimSpace(text)
+	if author = strings.TrimSpace(author); author != "" && text != "" {
+		return author + ": " + text
+	}
+	return text
+}
+
+// listed returns those of lines that are not empty below a title, each beginning with a dash; empty: there is none.
+func listed(title string, lines []string) string {
+	lines = slices.DeleteFunc(lines, func(line string) bool { return line == "" })
+	if len(lines) == 0 {
+		return ""
+	}
+	return title + ":\n- " + strings.Join(lines, "\n- ") + "\n"
 }

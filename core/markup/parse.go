@@ -22,17 +22,16 @@ var (
 )
 
 func newParser(more ...goldmark.Extender) parser.Parser {
-	all := append([]goldmark.Extender{extension.Strikethrough, extension.Linkify, extension.TaskList}, more...)
-	return goldmark.New(goldmark.WithExtensions(all...)).Parser()
+	return goldmark.New(goldmark.WithExtensions(append(more, Lenient{})...)).Parser()
 }
 
 // Parse returns the Markdown md as plain text with spans. Headings are on their own lines, list items begin with "• "
 // or their number, tables are aligned text in a SpanPre, task boxes are ☐ and ☑. Line breaks stay. Raw HTML stays text,
-// but <br> is a line break. A link that no client would open (no web, mail, phone or chat scheme) is written out as
+// but <br> is a line break; see Lenient and Mend for what else is not by the letter of the standard. A link that no client would open (no web, mail, phone or chat scheme) is written out as
 // "text (target)". Parse accepts any bytes, never panics, and its time is linear in len(md).
 func Parse(md string) Text {
 	md = strings.ToValidUTF8(md, "\uFFFD")
-	md = strings.ReplaceAll(strings.ReplaceAll(md, "\r\n", "\n"), "\x00", "\uFFFD")
+	md = Mend(strings.ReplaceAll(strings.ReplaceAll(md, "\r\n", "\n"), "\x00", "\uFFFD"))
 	if len(md) <= chunkSize {
 		return parseChunk(md)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -142,5 +143,29 @@ func TestADocumentOfThePageIsRead(t *testing.T) {
 	l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND body LIKE 'lease.pdf, page 3:%'`, 1, g)
 	if _, page := v.Get("/search?q=deposit"); !strings.Contains(page, "lease.pdf, page 1") {
 		t.Errorf("the page's search does not find the file: %.2000s", page)
+	}
+}
+
+// In a relative data folder, which is the default, the machine code of the PDF reader is kept. The page says why a file
+// was not read.
+func TestADocumentIsReadInTheDefaultDataFolder(t *testing.T) {
+	t.Parallel()
+	w := e2etest.NewTown(t, "")
+	g := w.Start("EVERTHREAD_DATA_DIR=./data")
+	v := g.NewGuest(g.WebCode())
+	for _, name := range []string{"lease-chromium.pdf", "lease-locked.pdf"} {
+		pdf, err := os.ReadFile("../../core/document/testdata/" + name)
+		e2etest.Must(t, err)
+		v.Upload(name, pdf)
+	}
+	w.Dir = filepath.Join(w.Dir, "data")
+	w.Ledger().Until(`SELECT COUNT(*) FROM messages WHERE extra LIKE '%"problem":"encrypted"%'`, 1, g)
+	w.Ledger().Until(`SELECT COUNT(*) FROM file_pages`, 3, g)
+	if kept, err := filepath.Glob(filepath.Join(w.Dir, "cache", "pdfium", "*", "*")); len(kept) == 0 || err != nil {
+		t.Errorf("the machine code was not kept: %v", err)
+	}
+	_, page := v.Get("/")
+	if strings.Count(page, `class="unread"`) != 1 || !strings.Contains(page, "locked with a password") {
+		t.Errorf("the page does not say why a file was not read: %.2000s", page)
 	}
 }

@@ -168,7 +168,7 @@ func TestMessagesOfAllKinds(t *testing.T) {
 	p.Says("a reply", func(s *webtest.Said) { s.Quote = &core.Quote{Text: "what I said", Mine: true} })
 	p.Says("[document plan.pdf: look at this]", func(s *webtest.Said) {
 		s.Files = []core.Attachment{{Kind: "document", Name: "plan.pdf", MIME: "application/pdf",
-			Size: 2_500_000, Path: "1/x"}}
+			Size: 2_500_000, Path: "1/x", Document: &core.Document{State: core.DocumentRead, Problem: core.DocumentScanned}}}
 	})
 	p.Says("[voice 0:12: hello from the train]", func(s *webtest.Said) {
 		s.Files = []core.Attachment{{Kind: "voice", MIME: "audio/ogg", Path: "1/y"}}
@@ -181,7 +181,7 @@ func TestMessagesOfAllKinds(t *testing.T) {
 		core.NewMessage{Role: core.RoleTool, ToolCallID: "d", ToolName: "wiki_read", Text: "a page"})
 	a := p.Get("/")
 	a.Wants(t, 200, "Forwarded from Carla", "In reply to the assistant", "what I said", `href="/media/3/0" download`,
-		"plan.pdf", "2.4", "look at this", `<audio controls preload="none" src="/media/4/0">`,
+		"plan.pdf", "2.4", "Not read: its pages are pictures", "look at this", `<audio controls preload="none" src="/media/4/0">`,
 		"hello from the train", "it was too large", "Searched the conversation for “tomatoes”",
 		"tomatoes in May", "Used wiki_read")
 	a.Lacks(t, "[voice", "[document", "[photo]")

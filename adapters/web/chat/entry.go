@@ -67,6 +67,7 @@ type shownFile struct {
 	Alt              string // of a picture
 	Size             int64
 	Error, Said      string
+	Unread           string // why not all of its text was read
 }
 
 type shownCall struct{ Title, Asked, Found string }
@@ -279,6 +280,9 @@ func file(v *web.Visit, m core.Message, n int, a core.Attachment) shownFile {
 		Error: a.Error, Said: a.Transcript}
 	if a.Path != "" {
 		f.Path = fmt.Sprintf("/media/%d/%d", m.ID, n)
+	}
+	if a.Document != nil {
+		f.Unread = say(v.Lang).NotRead[string(a.Document.Problem)]
 	}
 	if kind := shownAs(a.MIME); kind != "" && f.Path != "" {
 		f.Show = strings.SplitN(kind, "/", 2)[0]

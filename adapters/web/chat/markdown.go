@@ -44,7 +44,7 @@ func newMarkdown() *markdown {
 
 func newGoldmark(more ...parser.Option) goldmark.Markdown {
 	return goldmark.New(
-		goldmark.WithExtensions(extension.Strikethrough, extension.Linkify, extension.TaskList, extension.Table),
+		goldmark.WithExtensions(markup.Lenient{}, extension.Table),
 		goldmark.WithParserOptions(more...),
 		goldmark.WithRendererOptions(html.WithHardWraps(), renderer.WithNodeRenderers(util.Prioritized(safely{}, 1))),
 	)
@@ -90,7 +90,7 @@ func (m *markdown) notice(md string) template.HTML { return m.html(m.own, md) }
 func (m *markdown) summary(md string) template.HTML { return m.html(m.refs, md) }
 
 func (m *markdown) html(with goldmark.Markdown, md string) template.HTML {
-	md = strings.ReplaceAll(strings.ToValidUTF8(md, "\uFFFD"), "\x00", "\uFFFD")
+	md = markup.Mend(strings.ReplaceAll(strings.ToValidUTF8(md, "\uFFFD"), "\x00", "\uFFFD"))
 	tables, links := markup.Grows(md)
 	if len(md) > maxMarkdown || tables || links || nests(md) {
 		return verbatim(md)

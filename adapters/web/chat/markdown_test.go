@@ -16,7 +16,9 @@ func TestMarkdown(t *testing.T) {
 	m := newMarkdown()
 	cases := []struct{ name, md, want string }{
 		{"line breaks stay", "a\nb", "<p>a<br>\nb</p>\n"},
-		{"raw HTML is text", "a <b>c</b>", "<p>a &lt;b&gt;c&lt;/b&gt;</p>\n"},
+		{"raw HTML is text", "a <u>c</u>", "<p>a &lt;u&gt;c&lt;/u&gt;</p>\n"},
+		{"simple tags are markup", "a <b>c</b> <code>d</code>", "<p>a <strong>c</strong> <code>d</code></p>\n"},
+		{"ranges are not struck out", "3~5 days, 10~12", "<p>3~5 days, 10~12</p>\n"},
 		{"a block of HTML is text", "<div onclick=x>\ny\n</div>", "<p>&lt;div onclick=x&gt;<br>y<br>&lt;/div&gt;<br></p>\n"},
 		{"links lead out", "[x](https://example.org/?a=1&b=2)",
 			`<p><a href="https://example.org/?a=1&amp;b=2" rel="nofollow noreferrer noopener" target="_blank">x</a></p>` + "\n"},

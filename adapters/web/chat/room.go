@@ -156,6 +156,7 @@ type texts struct {
 	Again    words.Counted     // number of attempts
 	ToolUsed string            // tool
 	Tools    map[string]string // by the tool's name; the value is the query
+	NotRead  map[string]string // why a document was not read, by core.DocumentProblem
 
 	// The composer.
 	TypeMessage, Send, Sending, Stop, AddFiles, Remove, Failed, Paused, TooManyFiles, TooLarge, NotSent, NothingToSend,
