@@ -81,6 +81,8 @@ type Message struct {
 	News    *News // shown before it to the model; nil: none
 	// Answers is the command that a notice answers, such as "/loops", if the model may see the answer.
 	Answers string
+	// Unfinished says why an answer lacks its end; empty: it is whole.
+	Unfinished Finish
 
 	// Position orders messages for the model: microseconds since 1970, strictly increasing in a thread, assigned when a
 	// turn reads the message. 0: not yet read, or not conversation.
@@ -149,6 +151,7 @@ type NewMessage struct {
 	Outside    bool   // a tool result from outside our own store: it is indexed
 	Tainted    bool   // as in Message
 	Answers    string // as in Message
+	Unfinished Finish // as in Message
 }
 
 // Day is a local calendar day. A segment stores it when it opens.

@@ -22,6 +22,7 @@ type extra struct {
 	Tainted   bool              `json:"tainted,omitempty"`
 	Task      *core.TaskMark    `json:"task,omitempty"`
 	Answers   string            `json:"answers,omitempty"`
+	Early     core.Finish       `json:"unfinished,omitempty"`
 }
 
 // place is the place of a new message.
@@ -56,7 +57,7 @@ func (t *tx) insert(m core.NewMessage, p place) core.MessageID {
 // extraText returns the stored extra of a new message.
 func extraText(m core.NewMessage) string {
 	e := extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request,
-		m.Decides, nil, m.Tainted, m.Task, m.Answers}
+		m.Decides, nil, m.Tainted, m.Task, m.Answers, m.Unfinished}
 	if e.empty() {
 		return "{}"
 	}
@@ -89,12 +90,12 @@ func solo(m core.NewMessage) int64 {
 // extraOf returns the extra of a stored message.
 func extraOf(m core.Message) extra {
 	return extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request,
-		m.Decides, m.News, m.Tainted, m.Task, m.Answers}
+		m.Decides, m.News, m.Tainted, m.Task, m.Answers, m.Unfinished}
 }
 
 func (e extra) empty() bool {
 	return e.Calls == nil && e.CallID == "" && e.Tool == "" && e.Files == nil && e.Quote == nil && e.Forwarded == "" &&
-		e.Request == nil && e.Decides == nil && !e.Tainted && e.Task == nil && e.Answers == ""
+		e.Request == nil && e.Decides == nil && !e.Tainted && e.Task == nil && e.Answers == "" && e.Early == ""
 }
 
 func scanMessage(row scanner) (core.Message, error) {
@@ -130,7 +131,7 @@ func setExtra(m *core.Message, x string) error {
 	m.ToolCalls, m.ToolCallID, m.ToolName = e.Calls, e.CallID, e.Tool
 	m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request, m.Decides, m.News, m.Tainted = e.Files, e.Quote,
 		e.Forwarded, e.Outside, e.Request, e.Decides, e.News, e.Tainted
-	m.Task, m.Answers = e.Task, e.Answers
+	m.Task, m.Answers, m.Unfinished = e.Task, e.Answers, e.Early
 	return nil
 }
 
