@@ -24,6 +24,9 @@ var (
 	ErrUnfinished = errors.New("a restore was not finished here; run the same `everthread restore` again")
 	// ErrNoRoom: the user's files have reached media.bytes_per_user.
 	ErrNoRoom = errors.New("there is no room for more files of this person; /forget removes old ones, and the operator can raise media.bytes_per_user")
+	// ErrThoughtOnly: the model only thought, twice, the second time without a limit.
+	ErrThoughtOnly = errors.New("the model used up its answer with thinking; lower llm.reasoning_effort, raise or remove " +
+		"llm.max_output_tokens, or use another model")
 	// ErrNewerSchema: the store was written by a newer release.
 	ErrNewerSchema = errors.New(
 		"the store was written by a newer version of everthread; start that version or restore a backup")

@@ -85,6 +85,8 @@ type Message struct {
 	Answers string
 	// Own: it was imported, and the person wrote it.
 	Own bool
+	// Unfinished says why an answer lacks its end; empty: it is whole.
+	Unfinished Finish
 
 	// Position orders messages for the model: microseconds since 1970, strictly increasing in a thread, assigned when a
 	// turn reads the message. 0: not yet read, or not conversation.
@@ -154,6 +156,7 @@ type NewMessage struct {
 	Tainted    bool   // as in Message
 	Answers    string // as in Message
 	Own        bool   // as in Message
+	Unfinished Finish // as in Message
 }
 
 // Day is a local calendar day. A segment stores it when it opens.

@@ -106,7 +106,13 @@ const (
 	FinishTools   Finish = "tools"   // the model waits for tool results
 	FinishRefused Finish = "refused" // filtered or refused by the provider
 	FinishCut     Finish = "cut"     // the stream broke, or it ended for a reason that is not known
+	FinishStopped Finish = "stopped" // by the person; no model says so
 )
+
+// Early reports whether an answer that ended so may lack its end.
+func (f Finish) Early() bool {
+	return f == FinishLength || f == FinishRefused || f == FinishCut || f == FinishStopped
+}
 
 // Usage is the cost of a call in tokens, as the provider reports it.
 type Usage struct {

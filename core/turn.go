@@ -393,7 +393,12 @@ type Outcome struct {
 	Tainted bool   // Text has words that the person did not write
 	// Decides: the message answers a question of a turn, which a new turn continues.
 	Decides *Decision
+	// Continues: a new turn goes on with the last answer, which is unfinished.
+	Continues bool
 }
+
+// ContinueCommand is the text of the message with which a person has an unfinished answer continued.
+const ContinueCommand = "/continue"
 
 // With returns the outcome with additional effects.
 func (o Outcome) With(effects ...Effect) Outcome {

@@ -12,6 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/words"
 )
 
 type turnsCmd struct {
@@ -75,14 +76,14 @@ func (s turnsShowCmd) Run(ctx context.Context, d *opened, u core.User) error {
 		}
 	}
 	return d.show(turnObject(t, snapshot, prompt), func(w io.Writer) {
-		words := sayOfTurns(d.language())
-		words.turn(w, t, d.zone(u))
+		say := sayOfTurns(d.language())
+		say.turn(w, t, d.zone(u))
 		if snapshot == nil {
-			fmt.Fprintln(w, words.Unanswered)
+			fmt.Fprintln(w, say.Unanswered)
 			return
 		}
-		words.snapshot(w, snapshot)
-		words.prompt(w, prompt)
+		say.snapshot(w, d.language(), snapshot)
+		say.prompt(w, prompt)
 	})
 }
 
@@ -105,7 +106,7 @@ func (t *turnTexts) prompt(w io.Writer, messages []core.ModelMessage) {
 	}
 }
 
-func (t *turnTexts) snapshot(w io.Writer, s *core.Snapshot) {
+func (t *turnTexts) snapshot(w io.Writer, language string, s *core.Snapshot) {
 	began := fmt.Sprintf(t.WentOn, s.Epoch)
 	if s.NewEpoch != "" {
 		began = fmt.Sprintf(t.Began, cmp.Or(t.Epochs[s.NewEpoch], s.NewEpoch))
@@ -131,6 +132,9 @@ func (t *turnTexts) snapshot(w io.Writer, s *core.Snapshot) {
 	yes := map[bool]string{true: t.Yes, false: t.No}
 	fmt.Fprintf(w, t.Summaries+"\n", yes[s.TodaySummary], yes[s.LastConversation], s.OpenLoops)
 	fmt.Fprintf(w, "\n"+t.Usage+"\n", cmp.Or(s.Model, "-"), s.Usage.Prompt, s.Usage.Cached, s.Usage.Completion, s.Steps)
+	if len(s.Reduced) > 0 {
+		fmt.Fprintf(w, t.Reduced+"\n", words.Reduced(language, s.Reduced))
+	}
 	fmt.Fprintf(w, t.Times+"\n", s.FirstTokenMS, s.TotalMS)
 	fmt.Fprintf(w, t.Trace+"\n", s.Trace, s.Session)
 }

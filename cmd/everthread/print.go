@@ -166,7 +166,7 @@ var say = words.In[texts]("cli")
 // turnTexts are what is said of a turn and of a score in one language.
 type turnTexts struct {
 	Title, Task, Error, Unanswered, WentOn, Began, Strategy, Parts, Total, Tools, Messages, Included, History, OfUser,
-	Summaries, Usage, Times, Trace, Calls, Yes, No string
+	Summaries, Usage, Reduced, Times, Trace, Calls, Yes, No string
 	Lexical, Semantic, Neighbours, Day, Named, Date, Covered string // of a score
 	Epochs                                                   map[string]string
 }

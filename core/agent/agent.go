@@ -19,11 +19,6 @@ import (
 // ErrEmpty means that the model gave an empty answer twice.
 var ErrEmpty = errors.New("the model gave an empty answer twice")
 
-// ErrThoughtOnly means that the model only thought, twice, the second time without a limit. It comes in a
-// *core.ModelError of kind ModelRejected.
-var ErrThoughtOnly = errors.New("the model used up its answer with thinking; lower llm.reasoning_effort, raise or remove " +
-	"llm.max_output_tokens, or use another model")
-
 // Request describes one run. Model, Messages, Tools, Journal, Permit, Tokenizer, Now and
 // the numbers without a meaning of 0 are required.
 type Request struct {
@@ -123,8 +118,9 @@ type Outcome struct {
 	Tainted  bool // the model read foreign words
 }
 
-// Run calls the model until it answers. Errors are those of the model, the journal and the context, ErrEmpty,
-// ErrThoughtOnly, and a *core.ModelError of kind ModelRejected if the model refused before its first word. The outcome is valid with an error, too.
+// Run calls the model until it answers. Errors are those of the model, the journal and the context, ErrEmpty, and
+// a *core.ModelError of kind ModelRejected if the model refused before its first word, or with core.ErrThoughtOnly. The
+// outcome is valid with an error, too.
 func Run(ctx context.Context, req Request) (Outcome, error) {
 	r := newRun(req)
 	err := r.decided(ctx)

@@ -285,8 +285,8 @@ func TestAsk_endsThatAreNoAnswer(t *testing.T) {
 	}{
 		"thoughts alone, then an answer": {[]llmtest.Reply{{Thought: true}, llmtest.Say("here")}, "here",
 			core.FinishStop, nil, "[100 0]"},
-		"thoughts alone": {[]llmtest.Reply{{Thought: true}}, "", "", ErrThoughtOnly, "[100 0]"},
-		"a limit before the first word": {[]llmtest.Reply{{Finish: core.FinishLength}}, "", "", ErrThoughtOnly,
+		"thoughts alone": {[]llmtest.Reply{{Thought: true}}, "", "", core.ErrThoughtOnly, "[100 0]"},
+		"a limit before the first word": {[]llmtest.Reply{{Finish: core.FinishLength}}, "", "", core.ErrThoughtOnly,
 			"[100 0]"},
 		"refused before the first word": {[]llmtest.Reply{{Finish: core.FinishRefused}}, "", "", nil, "[100]"},
 		"cut before the first word, then whole": {[]llmtest.Reply{{Finish: core.FinishCut}, llmtest.Say("whole")}, "whole",

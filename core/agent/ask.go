@@ -58,7 +58,7 @@ func (a *answer) unusable() error {
 	case !a.empty():
 		return nil
 	case a.thought:
-		return &core.ModelError{Kind: core.ModelRejected, Err: ErrThoughtOnly}
+		return &core.ModelError{Kind: core.ModelRejected, Err: core.ErrThoughtOnly}
 	}
 	return ErrEmpty
 }

@@ -117,9 +117,9 @@ var answers = map[string]struct {
 	"threads": {nil, "", []string{"/threads", "/thread", "/thread Garden *plans* [2026]", "/thread", "/threads",
 		"/continuous", "/thread NEW  Recipes\nof old", "/thread new", "/thread 999", "/thread THREAD",
 		"/thread 1", "/continuous"}},
-	"turn-none":    {nil, "", []string{"/stop", "/retry"}},
-	"turn-pending": {func(w *world) { w.say(w.ada, "hello?", false) }, "", []string{"/stop", "/retry"}},
-	"turn-runs":    {func(w *world) { w.say(w.ada, "hello?", true) }, "", []string{"/retry", "/stop"}},
+	"turn-none":    {nil, "", []string{"/stop", "/retry", "/continue"}},
+	"turn-pending": {func(w *world) { w.say(w.ada, "hello?", false) }, "", []string{"/stop", "/retry", "/continue"}},
+	"turn-runs":    {func(w *world) { w.say(w.ada, "hello?", true) }, "", []string{"/retry", "/continue", "/stop"}},
 	"turn-waits":   {failing, "", []string{"/retry", "/stop", "/stop", "/retry"}},
 	"export":       {webPage, "", []string{"/export", "/help export"}},
 	"export-here": {func(w *world) {
@@ -142,7 +142,7 @@ var answers = map[string]struct {
 		w.say(w.ada, "and more", true) // its turn has reserved some tokens
 		w.options.Defaults.TokensPerDay = 12000
 	}, "", []string{"/usage"}},
-	"pause":  {nil, "", []string{"/pause", "/retry", "/pause"}},
+	"pause":  {nil, "", []string{"/pause", "/retry", "/continue", "/pause"}},
 	"resume": {func(w *world) { w.send(w.ada, "/pause"); w.say(w.ada, "still there?", false) }, "", []string{"/pause"}},
 	"forget": {week, "", []string{"/forget", "reply:m1 /forget", "reply:n1 /forget", "reply:zzz /forget", "reply: /forget",
 		"/forget monday", "/forget 16 nov yes", "/forget 2026-11-16 OUI", "/forget sunday", "/forget yes",

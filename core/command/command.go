@@ -42,6 +42,7 @@ type Store interface {
 	Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error)
 	UsageOf(ctx context.Context, user core.UserID, day string) (used, reserved int, err error)
 	UsageDays(ctx context.Context, user core.UserID, from, through string) ([]core.UsageDay, error)
+	Timeline(ctx context.Context, q core.TimelineQuery) (ms []core.Message, more bool, err error)
 	SpentAll(ctx context.Context, day string, now time.Time) (used, granted int, err error)
 }
 
@@ -131,6 +132,7 @@ func (c *Commands) commands() []command {
 		{"thread", core.CanTalk, c.thread},
 		{"continuous", core.CanTalk, c.continuous},
 		{"retry", core.CanTalk, c.retry},
+		{"continue", core.CanTalk, c.goOn},
 		{"stop", core.CanTalk, c.stop},
 		{"usage", core.CanTalk, c.usage},
 		{"mine", core.CanAccount, c.mine},

@@ -315,3 +315,35 @@ func TestEffectsOnAnotherUsersIds(t *testing.T) {
 		t.Errorf("Ada's things changed:\n%s", d)
 	}
 }
+
+// TestContinue_lastAnswer has only the last answer of the thread continued, and only while it lacks its end.
+func TestContinue_lastAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "en")
+	answer := func(asked string, m core.NewMessage) {
+		m.Role, m.Kind, m.SentAt = core.RoleAssistant, core.KindChat, w.now
+		_, err := w.Commit(w.ctx, core.Reply{Turn: w.say(w.ada, asked, true).Turn, State: core.TurnDone, Now: w.now,
+			Day: "2026-11-19", Messages: []core.NewMessage{m}}, nil)
+		must(t, err)
+	}
+	for _, c := range []struct {
+		name string
+		why  core.Finish
+		want bool
+	}{
+		{"whole", "", false}, {"cut at a limit", core.FinishLength, true}, {"broken off", core.FinishCut, true},
+		{"filtered", core.FinishRefused, true}, {"stopped", core.FinishStopped, true}, {"whole again", "", false},
+	} {
+		answer(c.name, core.NewMessage{Text: "Once upon", Unfinished: c.why})
+		w.send(w.ada, "/help") // its answer is no answer of the model
+		out, ok := w.ask(w.ada, "!continue please")
+		if !ok || out.Continues != c.want || (out.Text == "") != c.want {
+			t.Errorf("%s: %+v", c.name, out)
+		}
+	}
+	answer("another thread", core.NewMessage{Text: "Once upon", Unfinished: core.FinishLength})
+	w.send(w.ada, "/thread Recipes")
+	if out, _ := w.ask(w.ada, "/continue"); out.Continues {
+		t.Error("an answer of another thread is continued")
+	}
+}

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -95,6 +96,36 @@ func (c *Commands) retry(ctx context.Context, r *request) (core.Outcome, error) 
 		out = r.say(r.words.RetryRunning)
 	}
 	return out.With(core.RetryTurn{Thread: r.at.Thread, At: r.now}), nil
+}
+
+// recent bounds the messages among which the last answer is looked for.
+const recent = 50
+
+// goOn has the last answer of this thread continued, if it is unfinished and nothing else waits for an answer.
+func (c *Commands) goOn(ctx context.Context, r *request) (core.Outcome, error) {
+	if r.user.Settings.Paused {
+		return r.say(r.words.RetryPaused), nil
+	}
+	b, err := c.Store.Backlog(ctx, r.user.ID, r.at.Thread)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	if b.Turn || b.Pending > 0 {
+		return r.say(r.words.ContinueBusy), nil
+	}
+	ms, _, err := c.Store.Timeline(ctx, core.TimelineQuery{User: r.user.ID, Thread: r.at.Thread, Limit: recent})
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	for _, m := range slices.Backward(ms) {
+		if m.Role == core.RoleAssistant && m.Kind == core.KindChat {
+			if m.Unfinished != "" && !m.Redacted {
+				return core.Outcome{Continues: true}, nil
+			}
+			break
+		}
+	}
+	return r.say(r.words.ContinueNothing), nil
 }
 
 // stop stops the running turn of this thread. It requests that in any case, because a turn

@@ -49,7 +49,7 @@ func (e *examination) model(ctx context.Context, name string, c configs.LLM) {
 	case c.Provider == "demo":
 		e.verdict(name, err, e.ModelDemo)
 	case err == nil && len(reduced) > 0:
-		detail := fmt.Sprintf(e.ModelGood, c.Provider, c.Model, took) + ": " + engine.Reduced(e.Language, reduced)
+		detail := fmt.Sprintf(e.ModelGood, c.Provider, c.Model, took) + ": " + words.Reduced(e.Language, reduced)
 		e.add(name, !slices.Contains(reduced, core.ReducedTools), "%s", []any{detail})
 	default:
 		e.verdict(name, err, e.ModelGood, c.Provider, c.Model, took)

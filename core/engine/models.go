@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/everthread/everthread/configs"
@@ -27,7 +26,6 @@ import (
 	"github.com/everthread/everthread/core/speech"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/trust/egress"
-	"github.com/everthread/everthread/core/words"
 )
 
 // Models returns the configured model with its fallbacks. Its calls are not counted; see trust.Ledger.
@@ -115,25 +113,6 @@ func TryModel(ctx context.Context, c configs.LLM) ([]core.Reduction, error) {
 		reduced = append(slices.Clip(reduced), core.ReducedTools)
 	}
 	return reduced, nil
-}
-
-// reductions are what servers do not take, in words: each completes a sentence about a model.
-type reductions struct {
-	Parameters, Roles, Images, Tools, Length string
-}
-
-var reductionsIn = words.In[reductions]("reductions")
-
-// Reduced returns in words what a model's server does not take; empty: it takes everything.
-func Reduced(language string, list []core.Reduction) string {
-	w := reductionsIn(language)
-	all := map[core.Reduction]string{core.ReducedParameters: w.Parameters, core.ReducedRoles: w.Roles,
-		core.ReducedImages: w.Images, core.ReducedTools: w.Tools, core.ReducedLength: w.Length}
-	var out []string
-	for _, r := range list {
-		out = append(out, all[r])
-	}
-	return strings.Join(out, "; ")
 }
 
 // DatabaseName returns the name of the configured database for people.

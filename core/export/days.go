@@ -11,6 +11,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/words"
 )
 
 // days writes the days, oldest first, and their summaries.
@@ -102,6 +103,9 @@ func (x *export) say(w io.Writer, m core.Message, zone *time.Location) error {
 	if text != "" {
 		_, err = fmt.Fprintf(w, "%s\n\n", text)
 	}
+	if m.Unfinished != "" && !m.Redacted {
+		_, err = fmt.Fprintf(w, "*%s*\n\n", words.Unfinished(x.language, m.Unfinished).Why)
+	}
 	for _, a := range m.Attachments {
 		if a.Path != "" {
 			_, err = fmt.Fprintf(w, "[%s](<../media/%s>)\n\n", strings.NewReplacer("[", "(", "]", ")").Replace(a.Name), a.Path)
@@ -183,7 +187,7 @@ func (x *export) each(thread core.ThreadID, f func(core.Message) error) error {
 func (x *export) line(m core.Message) (messageLine, error) {
 	l := messageLine{Thread: m.Thread, ID: m.ID, Day: x.labels[m.Segment], Role: m.Role, Kind: m.Kind,
 		Channel: m.Channel, SentAt: m.SentAt, Text: m.Text, Redacted: m.Redacted, Quote: m.Quote, Forwarded: m.ForwardedFrom,
-		ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: m.ToolName, Task: m.Task}
+		ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: m.ToolName, Task: m.Task, Unfinished: m.Unfinished}
 	for _, a := range m.Attachments {
 		l.Attachments = append(l.Attachments, fileLine{a.Kind, a.Name, a.MIME, a.Size, a.Path, a.Transcript})
 		if a.Path != "" {

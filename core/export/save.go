@@ -113,6 +113,7 @@ type messageLine struct {
 	ToolCallID  string           `json:"tool_call_id,omitempty"`
 	ToolName    string           `json:"tool_name,omitempty"`
 	Task        *core.TaskMark   `json:"task,omitempty"` // the text of a due task, not typed
+	Unfinished  core.Finish      `json:"unfinished,omitempty"`
 	Revisions   []revisionLine   `json:"revisions,omitempty"`
 }
 

@@ -141,7 +141,7 @@ func (q asking) askIn(r *core.Reply) {
 	for _, a := range q.approvals {
 		r.Effects = append(r.Effects, core.AskApproval{Approval: a})
 	}
-	if len(r.Deliveries) > 0 && len(q.buttons) > 0 {
+	if len(r.Deliveries) > 0 && len(q.buttons) > 0 { // a question comes before /continue
 		r.Deliveries[0].Parts = trust.WithButtons(r.Deliveries[0].Parts, q.buttons)
 	}
 	r.Deliveries = append(r.Deliveries, q.elsewhere...)

@@ -26,6 +26,10 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 	if out.Decides != nil {
 		return g.decide(ctx, u, i, e, *out.Decides, now)
 	}
+	if out.Continues {
+		e.Text, e.Solo = core.ContinueCommand, true
+		return g.append(ctx, u, i, []core.Inbound{e}, appendOptions{}, now)
+	}
 	asked := g.newMessage(u, e, now)
 	asked.Kind = core.KindCommand
 	n := core.Note{User: u.ID, Identity: i.ID, Event: &e, Command: &asked, Effects: out.Effects, Now: now,

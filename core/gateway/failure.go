@@ -127,6 +127,10 @@ func (g *Gateway) apology(u core.User, cause error, dropped bool) string {
 		refused = w.GaveUpDropped
 	}
 	switch {
+	case errors.Is(m, core.ErrThoughtOnly) && owner && !dropped:
+		return w.GaveUpThoughtOwner
+	case errors.Is(m, core.ErrThoughtOnly) && !dropped:
+		return w.GaveUpThought
 	case owner && operators(m):
 		return fmt.Sprintf(w.GaveUpOwner, quote(m.Err.Error()))
 	case operators(m):

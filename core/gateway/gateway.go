@@ -408,6 +408,8 @@ type texts struct {
 	GaveUpOwner                    string // %s: what the model's server said
 	GaveUpSetup                    string
 	GaveUpRefused, GaveUpDropped   string
+	GaveUpThought                  string
+	GaveUpThoughtOwner             string
 	MembersUnanswered              string // %s: what the model's server said
 	NotDelivered, NotReached       string // %s: where, what
 	Budget                         string // %s: when it goes on

@@ -225,6 +225,7 @@ type brain struct {
 	// effects and question are part of every answer.
 	effects  []core.Effect
 	question *core.Question
+	finish   core.Finish
 }
 
 // called waits until the model has been called n times.
@@ -270,7 +271,7 @@ func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, p core.Pr
 		return core.Answer{}, err
 	}
 	return core.Answer{Messages: []core.NewMessage{{Role: core.RoleAssistant, Text: text}}, Effects: b.effects,
-		Question: b.question}, err
+		Question: b.question, Finish: b.finish}, err
 }
 
 type noCommands struct{}
@@ -282,6 +283,8 @@ func (noCommands) Command(_ context.Context, _ core.User, i core.Identity, in co
 	switch in.Text {
 	case "/stop":
 		return core.Outcome{Text: "Stopped.", Effects: []core.Effect{core.StopTurn{Thread: 1}}}, true, nil
+	case "/continue", "!continue":
+		return core.Outcome{Continues: true}, true, nil
 	case "/retry":
 		return core.Outcome{Text: "Again.", Effects: []core.Effect{core.RetryTurn{Thread: 1, At: time.Now()}}}, true, nil
 	}

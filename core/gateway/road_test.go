@@ -78,7 +78,7 @@ func TestStopKeepsWhatWasWritten(t *testing.T) {
 	<-began
 	w.say("/stop")
 	got := w.sent(1) + "|" + w.sent(2)
-	if !strings.Contains(got, "half a") || !strings.Contains(got, "Stopped.") {
+	if !strings.Contains(got, "half a\n\nStopped. /continue goes on.") || strings.Count(got, "Stopped.") != 2 {
 		t.Errorf("got %q", got)
 	}
 }
@@ -141,6 +141,24 @@ func TestAWrongKeyIsGivenUpAtOnce(t *testing.T) {
 	}
 }
 
+// member adds a member, and returns the function that receives a message of theirs.
+func (w *world) member() func(text string) {
+	w.t.Helper()
+	p := w.people()
+	bob, err := p.AddUser(w.t.Context(), core.User{Name: "Bob", Role: core.RoleMember, CreatedAt: time.Now()})
+	must(w.t, err)
+	at := w.address()
+	at.External = "8"
+	_, err = p.AddIdentity(w.t.Context(), core.Identity{User: bob.ID, Address: at, LastUsed: time.Now()})
+	must(w.t, err)
+	n := 0
+	return func(text string) {
+		n++
+		w.receive(core.Inbound{Address: at, EventID: fmt.Sprint("bob", n), NativeID: fmt.Sprint("bob", n),
+			Kind: core.InMessage, Text: text, SentAt: time.Now()})
+	}
+}
+
 func TestAWrongKeyIsNotAMembersFault(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *gateway.Options) { o.Settings.GiveUpAfter = time.Hour })
@@ -152,29 +170,19 @@ func TestAWrongKeyIsNotAMembersFault(t *testing.T) {
 		}
 	}
 	fails(core.ModelAuth)
-	p := w.people()
-	bob, err := p.AddUser(t.Context(), core.User{Name: "Bob", Role: core.RoleMember, CreatedAt: time.Now()})
-	must(t, err)
-	at := w.address()
-	at.External = "8"
-	_, err = p.AddIdentity(t.Context(), core.Identity{User: bob.ID, Address: at, LastUsed: time.Now()})
-	must(t, err)
-	ask := func(n int) {
-		w.receive(core.Inbound{Address: at, EventID: fmt.Sprint("bob", n), NativeID: fmt.Sprint("bob", n),
-			Kind: core.InMessage, Text: "hello", SentAt: time.Now()})
-	}
-	ask(1)
+	ask := w.member()
+	ask("hello")
 	got := w.sent(1) + "\n" + w.sent(2) // in either order
 	if !strings.Contains(got, "not your fault") || strings.Count(got, "the server's words") != 1 ||
 		!strings.Contains(got, "can't answer anyone") {
 		t.Errorf("they read %q", got)
 	}
-	ask(2)
+	ask("hello")
 	if got := w.sent(3); !strings.Contains(got, "not your fault") {
 		t.Errorf("the second time: %q", got)
 	}
 	fails(core.ModelRejected)
-	ask(3)
+	ask("hello")
 	if got := w.sent(4); !strings.Contains(got, "didn't accept") { // and the owner is notified only once
 		t.Errorf("a refusal: %q", got)
 	}

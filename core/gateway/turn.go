@@ -11,6 +11,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Why a running turn is interrupted.
@@ -204,21 +207,24 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	g.Meter.Observe("everthread_turn_seconds", now.Sub(built).Seconds(), "model")
 	g.countTokens(a.Usage)
 	r.turn.Used, r.turn.Today = r.turn.Used.Add(a.Usage), g.Calendar.Day(u.Settings, now).Label
-	if err != nil && !errors.Is(context.Cause(ctx), errStopped) {
-		return nil, g.failed(ctx, r, u, err)
+	if err != nil {
+		if !errors.Is(context.Cause(ctx), errStopped) {
+			return nil, g.failed(ctx, r, u, err)
+		}
+		a.Finish = core.FinishStopped
 	}
 	finish(&p.Snapshot, a, now.Sub(start))
-	reply, rerr := g.answered(ctx, r, u, p, a, err == nil, now)
-	if rerr != nil {
-		return nil, g.failed(ctx, r, u, fmt.Errorf("ask the person: %w", rerr))
+	reply, err := g.answered(ctx, r, u, p, a, now)
+	if err != nil {
+		return nil, g.failed(ctx, r, u, fmt.Errorf("ask the person: %w", err))
 	}
 	return g.commit(r.turn, reply)
 }
 
 // answered returns an answer as it is committed, with its questions, notes and buttons.
-func (g *Gateway) answered(ctx context.Context, r *running, u core.User, p core.Prompt, a core.Answer, whole bool,
+func (g *Gateway) answered(ctx context.Context, r *running, u core.User, p core.Prompt, a core.Answer,
 	now time.Time) (core.Reply, error) {
-	q, err := g.questions(ctx, r.turn, u, &a, whole, now)
+	q, err := g.questions(ctx, r.turn, u, &a, now)
 	if err != nil {
 		return core.Reply{}, err
 	}
@@ -229,7 +235,7 @@ func (g *Gateway) answered(ctx context.Context, r *running, u core.User, p core.
 	g.deliverTask(&reply, q)
 	q.buttons = append(q.buttons, done.buttons[:min(len(done.buttons), maxUndoButtons)]...)
 	q.askIn(&reply)
-	if !whole {
+	if a.Finish == core.FinishStopped {
 		reply.State = core.TurnStopped
 	}
 	if len(reply.Deliveries) > 0 && (r.visible.Load() || r.turn.Lease.Attempt > 1) { // a preview becomes the answer
@@ -238,14 +244,15 @@ func (g *Gateway) answered(ctx context.Context, r *running, u core.User, p core.
 	return reply, nil
 }
 
-// questions returns the questions of an answer. An incomplete answer proposes nothing.
-func (g *Gateway) questions(ctx context.Context, t *core.Turn, u core.User, a *core.Answer, whole bool,
+// questions returns the questions of an answer. A stopped answer proposes nothing.
+func (g *Gateway) questions(ctx context.Context, t *core.Turn, u core.User, a *core.Answer,
 	now time.Time) (asking, error) {
 	q, err := g.question(ctx, t, u, a, now)
-	if err == nil && whole {
+	stopped := a.Finish == core.FinishStopped
+	if err == nil && !stopped {
 		err = g.propose(ctx, t, u, a, &q, now)
 	}
-	if err == nil && whole {
+	if err == nil && !stopped {
 		err = g.proposeTasks(ctx, t, u, a, &q, now)
 	}
 	return q, err
@@ -270,12 +277,26 @@ func (g *Gateway) reply(t *core.Turn, u core.User, p core.Prompt, a core.Answer,
 		}
 	}
 	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role == core.RoleAssistant && r.Messages[n-1].Text != "" {
-		parts := append(g.parts(r.Messages[n-1].Text, t.Address.Channel),
-			g.files(r.Messages[n-1].Attachments, t.Address.Channel)...)
+		last := &r.Messages[n-1]
+		if a.Finish.Early() {
+			last.Unfinished = a.Finish
+		}
+		parts := append(g.written(g.language(u.Settings), last, t.Address.Channel),
+			g.files(last.Attachments, t.Address.Channel)...)
 		r.Deliveries = []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverReply, Parts: parts}}
 		r.Speak = a.Question == nil && g.speaks(u, p, t.Address.Channel)
 	}
 	return r
+}
+
+// written renders an answer for a channel. An unfinished one ends with a mark that says so.
+func (g *Gateway) written(language string, m *core.NewMessage, channel string) []core.Part {
+	if m.Unfinished == "" {
+		return g.parts(m.Text, channel)
+	}
+	w := words.Unfinished(language, m.Unfinished)
+	return trust.WithButtons(markup.Ending(m.Text, w.Why+" "+w.Hint, g.room(channel)),
+		[]core.Button{{Label: w.Button, Command: core.ContinueCommand}})
 }
 
 // commit stores a reply. It claims the reply's delivery in the same transaction if it can be sent immediately.

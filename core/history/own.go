@@ -48,6 +48,7 @@ type ownMessage struct {
 	ToolCallID string          `json:"tool_call_id"`
 	ToolName   string          `json:"tool_name"`
 	Task       *core.TaskMark  `json:"task"`
+	Unfinished core.Finish     `json:"unfinished"`
 	Revisions  []struct {
 		Text       string `json:"text"`
 		ReplacedAt moment `json:"replaced_at"`
@@ -120,7 +121,7 @@ func (r *own) read(n int, m ownMessage) error {
 	}
 	l.Own = &Own{Thread: m.Thread, Plain: plain, Day: m.Day, ImportMessage: core.ImportMessage{Was: m.ID,
 		Channel: m.Channel, Redacted: m.Redacted, NewMessage: core.NewMessage{Kind: m.Kind, Quote: m.Quote, Task: m.Task,
-			ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: m.ToolName}}}
+			ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: m.ToolName, Unfinished: m.Unfinished}}}
 	for i, old := range m.Revisions {
 		l.Own.Revisions = append(l.Own.Revisions, core.Revision{Revision: i, Text: old.Text, ReplacedAt: old.ReplacedAt.Time})
 	}

@@ -140,6 +140,10 @@ func TestWhatGoesOutComesBackTheSame(t *testing.T) {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
+	if !strings.Contains(before["messages.jsonl"], `"unfinished":"length"`) ||
+		!strings.Contains(before["days/2026-11-18.md"], "\n*… The answer got too long and was cut off here.*\n") {
+		t.Errorf("an answer that was cut off became whole:\n%s", before["days/2026-11-18.md"])
+	}
 	for name, text := range before {
 		was, is := own.ReplaceAllString(text, ""), own.ReplaceAllString(after[name], "")
 		if strings.HasPrefix(name, "days/") && was != is {

@@ -202,6 +202,16 @@ func (s *splitter) cut(start, stop int) []core.Span {
 // Parts renders Markdown as parts for a channel.
 func Parts(md string, c core.Capabilities) []core.Part { return parts(Parse(md), c) }
 
+// Ending renders Markdown as parts for a channel, with a line of plain text in italics at the end. Nothing that the
+// Markdown leaves open, such as a block of code, reaches that line.
+func Ending(md, line string, c core.Capabilities) []core.Part {
+	t := Parse(md)
+	t.Text += "\n\n"
+	t.Spans = append(t.Spans, core.Span{Kind: core.SpanItalic, Start: len(t.Text), End: len(t.Text) + len(line)})
+	t.Text += line
+	return parts(t, c)
+}
+
 // Refit turns the parts of a message, at least one, into parts for another channel. They stay silent or folded.
 func Refit(old []core.Part, c core.Capabilities) []core.Part {
 	var whole Text

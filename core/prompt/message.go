@@ -84,6 +84,9 @@ func (v *view) around(m *core.Message) (before, after string) {
 		quoted := clip(m.Quote.Text, quoteTokens, v.tokens)
 		before = whose + strings.ReplaceAll(quoted, "\n", "\n> ") + "\n\n"
 	}
+	if m.Text == core.ContinueCommand && m.ForwardedFrom == "" {
+		after = "\n" + goOn
+	}
 	if m.Task != nil {
 		before += m.Task.Due.In(v.zone).Format(taskMark)
 	}

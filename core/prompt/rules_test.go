@@ -99,6 +99,21 @@ func TestMidnightAnswer(t *testing.T) {
 	wantShown(t, p, "[Thu 19 Nov 2026 23:58] late", "very late", "[Fri 20 Nov 2026 00:02] good night")
 }
 
+// TestContinue_readsAsARequest shows the model what /continue asks for, and nothing of an answer but its own words.
+func TestContinue_readsAsARequest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bytes4{})
+	_, p := w.ask("a story")
+	const asks = "[The user wants the rest of your last answer, which was cut off. Go on exactly where its text ends, in the middle of a word if it ends there. Repeat nothing, and say nothing about the interruption.]"
+	w.answer(p, core.Message{Role: core.RoleAssistant, Text: "Once upo", Unfinished: core.FinishLength})
+	_, p = w.ask(core.ContinueCommand)
+	wantShown(t, p, "[Thu 19 Nov 2026 08:10] a story", "Once upo", "/continue\n"+asks)
+	in := w.begin(core.Message{Role: core.RoleUser, Text: core.ContinueCommand, ForwardedFrom: "Mallory"})
+	if got := shown(w.build(&in)); strings.Contains(got[len(got)-1], asks) {
+		t.Errorf("forwarded words ask for it: %q", got[len(got)-1])
+	}
+}
+
 func TestQuotesAndForwards(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})

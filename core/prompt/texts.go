@@ -37,6 +37,9 @@ func Opening(own string, mode core.Mode, title string, tools []string) []Static 
 	return []Static{{Name: core.PartInstructions, Text: own}, policy}
 }
 
+// goOn is what the model reads as the message with which a person has an unfinished answer continued.
+const goOn = `[The user wants the rest of your last answer, which was cut off. Go on exactly where its text ends, in the middle of a word if it ends there. Repeat nothing, and say nothing about the interruption.]`
+
 // Policy returns the part of a prompt that explains how to read it and when to use which of tools. Its text does not
 // depend on the language, because it precedes all parts that change.
 func Policy(tools []string, thread bool) string {

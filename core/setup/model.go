@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -73,7 +72,7 @@ func (q *asking) model(ctx context.Context) error {
 		if wrong == nil {
 			q.sayf(q.ModelAnswers, c.Name)
 			if len(reduced) > 0 {
-				q.sayf(q.ModelReduced, engine.Reduced(q.Language, reduced))
+				q.sayf(q.ModelReduced, words.Reduced(q.Language, reduced))
 			}
 			c.Window = q.window(ctx, c.Model)
 			q.a.LLM = c.Model

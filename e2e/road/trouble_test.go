@@ -85,7 +85,8 @@ func TestARefusedRequestHoldsUpNothing(t *testing.T) {
 		}
 		m.trouble(0, refuses(t, "abracadabra"))
 		tool := map[string]any{"type": "function", "function": map[string]any{"name": "abracadabra"}}
-		if code, out := ask("with a tool", tool); code != http.StatusOK || !strings.Contains(out, "No tools can be used here") {
+		code, out := ask("with a tool", tool)
+		if code != http.StatusOK || !strings.Contains(out, "No tools can be used here") {
 			t.Errorf("without the tool that is refused: got %d %s", code, out)
 		}
 		if code, out := ask("abracadabra"); code != http.StatusBadGateway || !strings.Contains(out, "not tried again") {

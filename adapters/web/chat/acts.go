@@ -14,6 +14,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/words"
 )
 
 func (r *Room) actRoutes() []web.Route {
@@ -253,7 +254,7 @@ func (r *Room) doable(v *web.Visit, s stretch, all []*entry) error {
 	}
 	for _, e := range all {
 		if e.Edit || e.Unsend || e.Again != 0 || e.Answered != nil {
-			e.Version = hashed(e.Version, e.Edit, e.Unsend, e.Again, *cmp.Or(e.Answered, &variants{}))
+			e.Version = hashed(e.Version, e.Edit, e.Unsend, e.Again, *cmp.Or(e.Answered, &variants{}), len(e.Answers))
 		}
 	}
 	return nil
@@ -293,7 +294,21 @@ func (r *Room) newest(v *web.Visit, s stretch, all []*entry) error {
 		own = answer
 	}
 	own.Again = last.ID
+	if own.Unfinished != "" {
+		return continues(v, own, last)
+	}
 	return nil
+}
+
+// continues adds the button that has the answer to a message continued.
+func continues(v *web.Visit, answer *entry, asked *core.Message) error {
+	nonce, err := v.Token()
+	b := replyButton{Label: words.Unfinished(v.Lang, "").Button, Text: core.ContinueCommand, Nonce: nonce}
+	if asked.Segment == 0 {
+		b.Thread = asked.Thread
+	}
+	answer.Answers = append(answer.Answers, b)
+	return err
 }
 
 // newestOf returns the latest message for which meant is true, or nil.

@@ -15,6 +15,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/words"
 )
 
 const (
@@ -24,6 +25,7 @@ const (
 
 type compose struct {
 	Nonce, Thread, Day, Path string
+	Model                    string
 	Running, Retry           bool
 	Note, Class              string
 	Size                     int64
@@ -42,7 +44,7 @@ func (r *Room) compose(v *web.Visit, p place) (compose, error) {
 	if err != nil {
 		return compose{}, err
 	}
-	c := compose{Nonce: nonce, Path: p.path(), Size: r.MediaMax, Files: maxFiles}
+	c := compose{Nonce: nonce, Path: p.path(), Size: r.MediaMax, Files: maxFiles, Model: r.Model}
 	if p.plain() {
 		c.Thread = strconv.FormatInt(int64(p.thread.ID), 10)
 	} else {
@@ -305,7 +307,7 @@ func (r *Room) stop(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Act("stop", p.path(), "", core.StopTurn{Thread: p.thread.ID})
+	return v.Act("stop", p.path(), words.Unfinished(v.Lang, core.FinishStopped).Why, core.StopTurn{Thread: p.thread.ID})
 }
 
 func (r *Room) retry(v *web.Visit) error {

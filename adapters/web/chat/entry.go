@@ -41,7 +41,8 @@ type entry struct {
 	Calls                    []shownCall
 	Channel                  string
 	States                   []shownState
-	Answers                  []replyButton // to a question asked on this page
+	Unfinished               string        // why the text lacks its end; empty: it is whole
+	Answers                  []replyButton // to a question asked on this page, or for the rest of an answer
 	doable
 }
 
@@ -108,7 +109,10 @@ func (r *Room) entries(v *web.Visit, s stretch) ([]*entry, error) {
 	return out, r.doable(v, s, out)
 }
 
-type replyButton struct{ Label, Text, Nonce string }
+type replyButton struct {
+	Label, Text, Nonce string
+	Thread             core.ThreadID // 0: the continuous one
+}
 
 // recentQuestions is the number of the newest questions that may have buttons.
 const recentQuestions = 20
@@ -141,7 +145,7 @@ func (r *Room) buttons(v *web.Visit, all []*entry) error {
 		for _, b := range trust.YesNo(v.Lang, a.Code, a.Word != "") {
 			nonce := fmt.Sprintf("answer-%d-%s", a.AskedAt.UnixMilli(),
 				strings.NewReplacer("/", "", " ", "-").Replace(b.Command))
-			all[n].Answers = append(all[n].Answers, replyButton{b.Label, b.Command, nonce})
+			all[n].Answers = append(all[n].Answers, replyButton{Label: b.Label, Text: b.Command, Nonce: nonce})
 		}
 		all[n].Version = hashed(all[n].Version, a.Code)
 	}
@@ -199,6 +203,9 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 		e.Calls, e.text = []shownCall{call(v, m.ToolName, "", m.Text)}, nil
 	}
 	e.Answer = m.Role == core.RoleAssistant && m.Kind == core.KindChat && m.Turn > 0 && !m.Redacted
+	if m.Unfinished != "" && !m.Redacted {
+		e.Unfinished = words.Unfinished(v.Lang, m.Unfinished).Why
+	}
 	e.Channel = v.ChannelName(m.Channel)
 	for _, d := range sent {
 		if d.Kind == core.DeliverVoice && d.State != core.DeliveryFailed { // the text's delivery shows the state

@@ -100,6 +100,7 @@ type Options struct {
 	Reminders Reminders // listed beside a day
 	Tasks     Tasks     // listed beside a day
 	Rebuilder Rebuilder
+	Model     string // name of the language model, for people; may be empty
 	MediaDir  string // folder of the attachments
 	MediaMax  int64  // bytes of all files of one message; 0: 20 MiB
 	LivePages int    // pages of one user open at the same time; 0: 30
@@ -180,8 +181,9 @@ type texts struct {
 
 	// Pages about a message.
 	WhyTitle, WhyLead, WhyNone, WhyStrategy, WhyParts, WhyPart, WhyOf, WhyMessages, WhyIncluded, WhyShortened, WhyCovered,
-	WhyLeftOut, WhyLoaded, WhyHistory, WhyHistoryIs, WhyDays, WhySummaries, WhyLoops, WhyModel, WhyUsage, WhyCached,
-	WhyTime, WhyPrompt, WhyPromptLead, WhyEpochOn, WhyEpochNew, WhyTools, WhyNothingLeft, WhyGap, WhyTimeName, WhyTrace,
+	WhyLeftOut, WhyLoaded, WhyHistory, WhyHistoryIs, WhyDays, WhySummaries, WhyLoops, WhyModel, WhyReduced, WhyUsage,
+	WhyCached, WhyTime, WhyPrompt, WhyPromptLead, WhyEpochOn, WhyEpochNew, WhyTools, WhyNothingLeft, WhyGap, WhyTimeName,
+	WhyTrace,
 	WhySummaryOf, WhyUnknown, WhyMissing, RememberTitle, RememberLead, ForgetTitle, ForgetLead, ForgetDo,
 	Forgotten, EarlierTitle, EarlierLead, EarlierUntil string
 	WhySteps                         words.Counted // number

@@ -105,9 +105,12 @@ func facts(v *web.Visit, s *core.Snapshot) []fact {
 		facts = append(facts, fact{w.WhyHistory, fmt.Sprintf(w.WhyHistoryIs, n(h.Messages), n(h.Pages), n(h.Raw),
 			n(h.Summarized), n(h.References), n(h.Omitted), n(h.Original), n(h.Tokens), n(h.UserTotal))})
 	}
+	facts = append(facts, fact{w.WhyLoops, n(s.OpenLoops)},
+		fact{w.WhyModel, cmp.Or(s.Model, w.WhyUnknown) + " · " + w.WhySteps.Of(s.Steps)})
+	if len(s.Reduced) > 0 {
+		facts = append(facts, fact{w.WhyReduced, words.Reduced(v.Lang, s.Reduced)})
+	}
 	return append(facts,
-		fact{w.WhyLoops, n(s.OpenLoops)},
-		fact{w.WhyModel, cmp.Or(s.Model, w.WhyUnknown) + " · " + w.WhySteps.Of(s.Steps)},
 		fact{v.Words.Tokens, usage},
 		fact{w.WhyTimeName, fmt.Sprintf(w.WhyTime, lasted(v, s.FirstTokenMS), lasted(v, s.TotalMS))},
 		fact{w.WhyTrace, s.Trace},

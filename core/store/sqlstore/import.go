@@ -261,7 +261,8 @@ func (in *importing) store() {
 func (in *importing) columns(m incoming) []any {
 	x := "{}"
 	if e := (extra{Calls: m.ToolCalls, CallID: m.ToolCallID, Tool: m.ToolName, Files: m.Attachments, Quote: m.Quote,
-		Forwarded: m.ForwardedFrom, Outside: m.Outside, Tainted: m.Tainted, Task: m.Task, Own: m.Own}); !e.empty() {
+		Forwarded: m.ForwardedFrom, Outside: m.Outside, Tainted: m.Tainted, Task: m.Task, Own: m.Own,
+		Early: m.Unfinished}); !e.empty() {
 		x = text(e)
 	}
 	shown := m.position

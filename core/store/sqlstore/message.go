@@ -23,6 +23,7 @@ type extra struct {
 	Task      *core.TaskMark    `json:"task,omitempty"`
 	Answers   string            `json:"answers,omitempty"`
 	Own       bool              `json:"own,omitempty"`
+	Early     core.Finish       `json:"unfinished,omitempty"`
 }
 
 // place is the place of a new message.
@@ -57,7 +58,7 @@ func (t *tx) insert(m core.NewMessage, p place) core.MessageID {
 // extraText returns the stored extra of a new message.
 func extraText(m core.NewMessage) string {
 	e := extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request,
-		m.Decides, nil, m.Tainted, m.Task, m.Answers, m.Own}
+		m.Decides, nil, m.Tainted, m.Task, m.Answers, m.Own, m.Unfinished}
 	if e.empty() {
 		return "{}"
 	}
@@ -90,12 +91,12 @@ func solo(m core.NewMessage) int64 {
 // extraOf returns the extra of a stored message.
 func extraOf(m core.Message) extra {
 	return extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request,
-		m.Decides, m.News, m.Tainted, m.Task, m.Answers, m.Own}
+		m.Decides, m.News, m.Tainted, m.Task, m.Answers, m.Own, m.Unfinished}
 }
 
 func (e extra) empty() bool {
 	return e.Calls == nil && e.CallID == "" && e.Tool == "" && e.Files == nil && e.Quote == nil && e.Forwarded == "" &&
-		e.Request == nil && e.Decides == nil && !e.Tainted && e.Task == nil && e.Answers == "" && !e.Own
+		e.Request == nil && e.Decides == nil && !e.Tainted && e.Task == nil && e.Answers == "" && !e.Own && e.Early == ""
 }
 
 func scanMessage(row scanner) (core.Message, error) {
@@ -131,7 +132,7 @@ func setExtra(m *core.Message, x string) error {
 	m.ToolCalls, m.ToolCallID, m.ToolName = e.Calls, e.CallID, e.Tool
 	m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request, m.Decides, m.News, m.Tainted = e.Files, e.Quote,
 		e.Forwarded, e.Outside, e.Request, e.Decides, e.News, e.Tainted
-	m.Task, m.Answers, m.Own = e.Task, e.Answers, e.Own
+	m.Task, m.Answers, m.Own, m.Unfinished = e.Task, e.Answers, e.Own, e.Early
 	return nil
 }
 
