@@ -73,7 +73,8 @@ func TestReader_layersOfOffice(t *testing.T) {
 	_, err := book.NewSheet("Old")
 	for _, e := range []error{err, book.SetCellValue("Sheet1", "A1", "Price"), book.SetCellValue("Old", "A1", 4),
 		book.SetSheetVisible("Old", false),
-		book.AddComment("Sheet1", excelize.Comment{Cell: "A1", Author: "Ann", Paragraph: []excelize.RichTextRun{{Text: "net?"}}})} {
+		book.AddComment("Sheet1", excelize.Comment{Cell: "A1", Author: "Ann",
+			Paragraph: []excelize.RichTextRun{{Text: "net?"}}})} {
 		if e != nil {
 			t.Fatal(e)
 		}
