@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-
 )
 
 func readText(data []byte, s *sink) error { return s.flow("", s.decoded(data, "text/plain")) }
