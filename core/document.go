@@ -42,6 +42,7 @@ const (
 	DocumentLarge     DocumentProblem = "large"     // reading took too much memory
 	DocumentBomb      DocumentProblem = "bomb"      // it unpacks to more than any real document
 	DocumentKind      DocumentProblem = "kind"      // its kind is not supported
+	DocumentGuessed   DocumentProblem = "guessed"   // it was read in an encoding that may be wrong
 	DocumentUnread    DocumentProblem = "unread"    // reading itself failed
 )
 
@@ -63,6 +64,7 @@ func (d *Document) Note() string {
 		DocumentLarge:     "Reading it took too much memory; no more of it was read.",
 		DocumentBomb:      "It unpacks to more than any document has, so it was not read.",
 		DocumentKind:      "Files of this kind are not read.",
+		DocumentGuessed:   "Its encoding is unknown, so some letters may be wrong.",
 		DocumentUnread:    "It could not be read, by no fault of its own.",
 	}[d.Problem]
 }

@@ -68,11 +68,12 @@ var errEnough = &Fault{Problem: core.DocumentLong}
 
 // sink receives the pages of a file, within the limits.
 type sink struct {
-	limits Limits
-	put    func(Page) error
-	pages  int
-	bytes  int
-	words  bool // some page has text
+	limits  Limits
+	put     func(Page) error
+	pages   int
+	bytes   int
+	words   bool // some page has text
+	guessed bool // the encoding is a guess
 }
 
 // page passes on the next page of the file.
@@ -153,6 +154,8 @@ func read(ctx context.Context, src Source, data []byte, l Limits, put func(Page)
 		return kind, fault(core.DocumentDamaged, err)
 	}
 	switch {
+	case s.words && s.guessed:
+		return kind, &Fault{Problem: core.DocumentGuessed}
 	case s.words:
 		return kind, nil
 	case kind == PDF && s.pages > 0:

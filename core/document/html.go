@@ -17,7 +17,7 @@ import (
 
 // readHTML reads the visible text of a web page.
 func readHTML(data []byte, s *sink) error {
-	title, text, err := webText(decoded(data, "text/html"))
+	title, text, err := webText(s.decoded(data, "text/html"))
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func readEPUB(a *archive, s *sink) error {
 		if err != nil {
 			return err
 		}
-		title, text, err := webText(decoded(data, "text/html"))
+		title, text, err := webText(s.decoded(data, "text/html"))
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/xuri/excelize/v2"
 )
@@ -73,7 +74,8 @@ func TestReader_layersOfOffice(t *testing.T) {
 	_, err := book.NewSheet("Old")
 	for _, e := range []error{err, book.SetCellValue("Sheet1", "A1", "Price"), book.SetCellValue("Old", "A1", 4),
 		book.SetSheetVisible("Old", false),
-		book.AddComment("Sheet1", excelize.Comment{Cell: "A1", Author: "Ann", Paragraph: []excelize.RichTextRun{{Text: "net?"}}})} {
+		book.AddComment("Sheet1", excelize.Comment{Cell: "A1", Author: "Ann",
+			Paragraph: []excelize.RichTextRun{{Text: "net?"}}})} {
 		if e != nil {
 			t.Fatal(e)
 		}
@@ -116,6 +118,59 @@ func TestReader_layersOfOffice(t *testing.T) {
 		}
 		if last := g.pages[len(g.pages)-1]; c.name == "a.xlsx" && last.Title != "Old (hidden)" {
 			t.Errorf("the hidden sheet is titled %q", last.Title)
+		}
+	}
+}
+
+// TestReader_cellsHaveOneMeaning: dates are by ISO 8601, and numbers have a decimal point only.
+func TestReader_cellsHaveOneMeaning(t *testing.T) {
+	t.Parallel()
+	book := excelize.NewFile()
+	march := time.Date(2024, 3, 4, 0, 0, 0, 0, time.UTC)
+	format := func(s string) *excelize.Style { return &excelize.Style{CustomNumFmt: &s} }
+	for i, c := range []struct {
+		value any
+		style *excelize.Style
+	}{
+		{march, &excelize.Style{NumFmt: 14}}, {march, format("dd/mm/yyyy")}, {march, format("d. mmm yy")},
+		{march.Add(15*time.Hour + 30*time.Minute), format("mm/dd/yy h:mm")}, {1234567.5, &excelize.Style{NumFmt: 4}},
+		{0.125, &excelize.Style{NumFmt: 10}}, {1234, format(`"$"#,##0`)}, {12.5, nil}, {"1,234", nil}, {0.5, format("h:mm")},
+	} {
+		cell, err := excelize.CoordinatesToCellName(i+1, 1)
+		if err == nil {
+			err = book.SetCellValue("Sheet1", cell, c.value)
+		}
+		if c.style != nil && err == nil {
+			var id int
+			if id, err = book.NewStyle(c.style); err == nil {
+				err = book.SetCellStyle("Sheet1", cell, cell, id)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var xlsx bytes.Buffer
+	if _, err := book.WriteTo(&xlsx); err != nil {
+		t.Fatal(err)
+	}
+	ods := zipOf(t, "mimetype", mimetypes[ODS], "content.xml", `<office:spreadsheet><table:table table:name="S"><table:table-row>`+
+		`<table:table-cell office:value-type="date" office:date-value="2024-03-04"><text:p>04.03.24</text:p></table:table-cell>`+
+		`<table:table-cell office:value-type="float" office:value="1234.5"><text:p>1.234,5</text:p></table:table-cell>`+
+		`<table:table-cell office:value-type="percentage" office:value="0.125"><text:p>12,50 %</text:p></table:table-cell>`+
+		`<table:table-cell office:value-type="currency" office:currency="EUR" office:value="5"><text:p>5,00 €</text:p></table:table-cell>`+
+		`<table:table-cell><text:p>1,2</text:p></table:table-cell></table:table-row></table:table></office:spreadsheet>`)
+	r := reader(t, nil)
+	for name, c := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"a.xlsx": {xlsx.Bytes(), "2024-03-04 | 2024-03-04 | 2024-03-04 | 2024-03-04 15:30 | 1234567.50 | 12.50% | $1234 | " +
+			"12.5 | 1,234 | 12:00"},
+		"a.ods": {ods, "2024-03-04 | 1234.5 | 12.5% | 5 EUR | 1,2"},
+	} {
+		if got := strings.Join(readFile(t, r, name, c.data).texts(), ""); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

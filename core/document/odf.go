@@ -1,8 +1,10 @@
 package document
 
 import (
+	"cmp"
 	"encoding/xml"
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 
@@ -38,10 +40,11 @@ type open struct {
 	sheet  *table          // of a spreadsheet; nil outside
 	breaks map[string]bool // styles with a page break before
 	style  string
-	calc   bool // a spreadsheet
-	inside int  // depth of paragraphs and headings
-	quiet  int  // depth of annotations and tracked deletions
-	repeat int  // of the cell
+	calc   bool   // a spreadsheet
+	inside int    // depth of paragraphs and headings
+	quiet  int    // depth of annotations and tracked deletions
+	repeat int    // of the cell
+	value  string // of the cell, where its text depends on a language
 	cells  []string
 	blank  int // pending empty cells
 	slide  string
@@ -113,6 +116,7 @@ func (o *open) begin(e xml.StartElement) error {
 		o.again, _ = strconv.Atoi(attribute(e, "number-rows-repeated"))
 	case "table-cell", "covered-table-cell":
 		o.repeat, _ = strconv.Atoi(attribute(e, "number-columns-repeated"))
+		o.value = cellValue(e)
 	}
 	return nil
 }
@@ -153,6 +157,24 @@ func (o *open) end(name xml.Name) error {
 	return nil
 }
 
+// cellValue returns the value of a cell in a form that has one meaning everywhere; empty: its text is that.
+func cellValue(e xml.StartElement) string {
+	value := attribute(e, "value")
+	switch n, err := strconv.ParseFloat(value, 64); attribute(e, "value-type") {
+	case "date":
+		return isoDate(attribute(e, "date-value"))
+	case "float":
+		return value
+	case "percentage":
+		if err == nil {
+			return strconv.FormatFloat(math.Round(n*1e8)/1e6, 'f', -1, 64) + "%"
+		}
+	case "currency":
+		return strings.TrimSpace(value + " " + attribute(e, "currency"))
+	}
+	return ""
+}
+
 // endCell adds a cell with its repetitions.
 func (o *open) endCell() {
 	if o.text.table > 1 {
@@ -161,6 +183,9 @@ func (o *open) endCell() {
 	}
 	text := strings.TrimSpace(o.text.cell.String())
 	o.text.cell.Reset()
+	if text != "" {
+		text = cmp.Or(o.value, text)
+	}
 	n := min(max(1, o.repeat), mostCells)
 	o.repeat = 0
 	if text == "" {

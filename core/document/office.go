@@ -8,6 +8,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/xuri/excelize/v2"
@@ -319,10 +320,22 @@ func readSheet(book *excelize.File, name string, s *sink) error {
 		return err
 	}
 	defer func() { _ = rows.Close() }()
-	for rows.Next() {
+	values, err := book.Rows(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = values.Close() }()
+	for rows.Next() && values.Next() {
 		cells, err := rows.Columns()
 		if err != nil {
 			return errors.Join(t.end(), err)
+		}
+		raw, err := values.Columns(excelize.Options{RawCellValue: true})
+		if err != nil {
+			return errors.Join(t.end(), err)
+		}
+		for i, value := range raw[:min(len(raw), len(cells))] {
+			cells[i] = unambiguous(cells[i], value, since1904(book))
 		}
 		if err := t.add(cells[:min(len(cells), mostCells)]); err != nil {
 			return err
@@ -335,6 +348,44 @@ func readSheet(book *excelize.File, name string, s *sink) error {
 		return err
 	}
 	return s.flow(t.title, listed("Comments", cellComments(book, name)))
+}
+
+// since1904 reports whether the dates of a workbook count from 1904.
+func since1904(book *excelize.File) bool {
+	p, err := book.GetWorkbookProps()
+	return err == nil && p.Date1904 != nil && *p.Date1904
+}
+
+var (
+	dateShown = regexp.MustCompile(`^[^\d:]*\d{1,4}[-./ ]+(?:\d{1,2}|\p{L}+\.?)[-./, ]+\d{1,4}`)
+	thousands = regexp.MustCompile(`(\d),(\d{3})\b`)
+)
+
+// unambiguous returns a displayed cell in a form that has one meaning everywhere: dates by ISO 8601, numbers without
+// signs between the thousands.
+func unambiguous(shown, value string, since1904 bool) string {
+	n, err := strconv.ParseFloat(value, 64)
+	if err != nil || shown == value {
+		return shown
+	}
+	if dateShown.MatchString(shown) {
+		if at, err := excelize.ExcelDateToTime(n, since1904); err == nil {
+			return isoDate(at.Format("2006-01-02T15:04:05"))
+		}
+	}
+	for thousands.MatchString(shown) {
+		shown = thousands.ReplaceAllString(shown, "$1$2")
+	}
+	return shown
+}
+
+// isoDate returns a date, with its time of day unless that is midnight.
+func isoDate(s string) string {
+	date, clock, _ := strings.Cut(s, "T")
+	if strings.Trim(clock, "0:.") == "" {
+		return date
+	}
+	return date + " " + strings.TrimSuffix(clock, ":00")
 }
 
 // cellComments returns the comments of a sheet, each with its cell.

@@ -59,7 +59,7 @@ func Kind(name, media string, data []byte) string {
 		return container(name, data)
 	}
 	seen := http.DetectContentType(data)
-	if !strings.HasPrefix(seen, "text/") || !textual(data) {
+	if wide(data) == nil && (!strings.HasPrefix(seen, "text/") || !textual(data)) {
 		return ""
 	}
 	ending := strings.ToLower(path.Ext(name))

@@ -1,7 +1,6 @@
 package document
 
 import (
-	"bytes"
 	"encoding/csv"
 	"errors"
 	"io"
@@ -9,23 +8,9 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-
-	"golang.org/x/net/html/charset"
 )
 
-// decoded returns a text of any encoding in UTF-8.
-func decoded(data []byte, media string) string {
-	r, err := charset.NewReader(bytes.NewReader(data), media)
-	if err == nil {
-		var out []byte
-		if out, err = io.ReadAll(io.LimitReader(r, maxText+1)); err == nil {
-			return string(out)
-		}
-	}
-	return strings.ToValidUTF8(string(data), "\uFFFD")
-}
-
-func readText(data []byte, s *sink) error { return s.flow("", decoded(data, "text/plain")) }
+func readText(data []byte, s *sink) error { return s.flow("", s.decoded(data, "text/plain")) }
 
 // readMarkdown reads Markdown unchanged, as many sections on a page as fit. The title of a page is its first heading.
 func readMarkdown(data []byte, s *sink) error {
@@ -38,7 +23,7 @@ func readMarkdown(data []byte, s *sink) error {
 		return err
 	}
 	fenced := false
-	for line := range strings.Lines(decoded(data, "text/plain")) {
+	for line := range strings.Lines(s.decoded(data, "text/plain")) {
 		if strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~") {
 			fenced = !fenced
 		}
@@ -60,7 +45,7 @@ func readMarkdown(data []byte, s *sink) error {
 
 // readCSV reads a table, with its first row at the top of each page.
 func readCSV(data []byte, s *sink) error {
-	text := decoded(data, "text/plain")
+	text := s.decoded(data, "text/plain")
 	first, _, _ := strings.Cut(text, "\n")
 	r := csv.NewReader(strings.NewReader(text))
 	r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = -1, true, true
@@ -131,7 +116,8 @@ func (t *table) end() error {
 // unligated writes out the ligatures in the text of a PDF, whose fonts have them as characters; those of old TeX fonts
 // are control characters. A hyphen between the halves of a word at the end of a line is dropped.
 var unligated = strings.NewReplacer("\x00", "", "\x02", "", "\x10", "“", "\x11", "”", "\x15", "–", "\x16", "—",
-	"\x1B", "ff", "\x1C", "fi", "\x1D", "fl", "\x1E", "ffi", "\x1F", "ffl", "ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl")
+	"\x1B", "ff", "\x1C", "fi", "\x1D", "fl", "\x1E", "ffi", "\x1F", "ffl",
+	"ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl")
 
 // escapes matches the control sequences of terminals, such as colours in logs.
 var escapes = regexp.MustCompile(`\x1B(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1B]*(?:\x07|\x1B\\))`)
