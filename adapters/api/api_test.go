@@ -19,7 +19,7 @@ func TestChat(t *testing.T) {
 	w := newWorld(t)
 	out := w.get(w.ada, 200, "POST", "/api/v1/chat", `{"message":"hello"}`, "Idempotency-Key", "k")
 	want := map[string]any{"reply": "You said: hello\n\n[photo: a.png]", "session_id": nil,
-		"turn_id": 3., "message_id": 4.}
+		"turn_id": 3., "message_id": 4., "unfinished": "cut"}
 	if d := cmp.Diff(want, out); d != "" {
 		t.Error(d)
 	}
@@ -32,7 +32,7 @@ func TestChat(t *testing.T) {
 	w.get(w.eve, 200, "POST", "/api/v1/chat", `{"message":"b","session_id":null}`)
 	w.cut = true
 	if out := w.get(w.eve, 200, "POST", "/api/v1/chat", `{"message":"/today","session_id":""}`); out["turn_id"] != nil ||
-		out["session_id"] != nil {
+		out["session_id"] != nil || out["unfinished"] != nil {
 		t.Error(out)
 	}
 	in := w.asked

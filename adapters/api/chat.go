@@ -33,6 +33,7 @@ type chatAnswer struct {
 	Session *string        `json:"session_id"`
 	Turn    *core.TurnID   `json:"turn_id"` // null: a command was answered
 	Message core.MessageID `json:"message_id"`
+	Early   core.Finish    `json:"unfinished,omitempty"`
 }
 
 func (c *Server) chat(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
@@ -56,7 +57,8 @@ func (c *Server) chat(w http.ResponseWriter, r *http.Request, who client.Caller)
 	if err != nil {
 		return 0, nil, err
 	}
-	out := chatAnswer{Reply: reply(a.Message), Session: b.Session, Message: a.Message.ID}
+	out := chatAnswer{Reply: reply(a.Message), Session: b.Session, Message: a.Message.ID,
+		Early: a.Message.Unfinished}
 	if a.Turn.ID != 0 {
 		out.Turn = &a.Turn.ID
 	}

@@ -80,10 +80,11 @@ type messageView struct {
 	Content string         `json:"content"`
 	SentAt  string         `json:"sent_at"`
 	Channel string         `json:"channel"`
+	Early   core.Finish    `json:"unfinished,omitempty"`
 }
 
 func viewMessage(m core.Message, zone *time.Location) messageView {
-	return messageView{m.ID, m.Role, m.Text, core.Stamp(m.SentAt, zone), m.Channel}
+	return messageView{m.ID, m.Role, m.Text, core.Stamp(m.SentAt, zone), m.Channel, m.Unfinished}
 }
 
 func (c *Server) day(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {

@@ -139,7 +139,7 @@ func (w *world) say(i core.Identity, at time.Time, said, answer string) (core.Me
 	done, err := w.Commit(ctx, core.Reply{Turn: out.Turn, State: core.TurnDone, Now: at,
 		Day: day.Label, Snapshot: snapshot, Epoch: &core.Epoch{ID: out.Turn.ID, StartedAt: at, Strategy: "continuous"},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: answer, Tokens: 7,
-			SentAt: at.Add(time.Second), Tainted: true}}}, nil)
+			SentAt: at.Add(time.Second), Tainted: true, Unfinished: core.FinishLength}}}, nil)
 	check(w.t, err)
 	return out.Messages[0], done.Messages[0], out.Turn.ID
 }
@@ -191,9 +191,9 @@ func (w *world) Ask(ctx context.Context, in []core.Inbound, _ func(string)) (liv
 		err = w.fail
 	}
 	a := live.Answer{User: i.User, Turn: core.Turn{ID: 3}, Message: core.Message{ID: 4, Text: "You said: " + in[0].Text,
-		Attachments: []core.Attachment{{Kind: "photo", Name: "a.png"}}}}
+		Attachments: []core.Attachment{{Kind: "photo", Name: "a.png"}}, Unfinished: core.FinishCut}}
 	if w.cut {
-		a.Turn.ID = 0
+		a.Turn.ID, a.Message.Unfinished = 0, ""
 	}
 	return a, err
 }

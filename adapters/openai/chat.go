@@ -282,6 +282,8 @@ func directly(d core.Delta) outcome {
 	return out
 }
 
+// reasonOf returns OpenAI's word for the end of an answer; it has none for one that broke off.
 func reasonOf(f core.Finish) string {
-	return cmp.Or(map[core.Finish]string{core.FinishLength: "length", core.FinishRefused: "content_filter"}[f], "stop")
+	return cmp.Or(map[core.Finish]string{core.FinishLength: "length", core.FinishCut: "length",
+		core.FinishRefused: "content_filter"}[f], "stop")
 }

@@ -281,7 +281,7 @@ func TestFinish(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for finish, want := range map[core.Finish]string{core.FinishLength: "length", core.FinishRefused: "content_filter",
-		core.FinishStop: "stop", "": "stop"} {
+		core.FinishCut: "length", core.FinishStopped: "stop", core.FinishStop: "stop", "": "stop"} {
 		w.next = func(context.Context, []core.Inbound, func(string)) (live.Answer, error) {
 			a := said("x")
 			a.Snapshot.Finish = finish
