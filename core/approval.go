@@ -29,7 +29,7 @@ const (
 	ApprovalYes  ApprovalState = "yes"
 	ApprovalNo   ApprovalState = "no"
 	ApprovalLate ApprovalState = "expired" // nobody answered in time
-	ApprovalUsed ApprovalState = "used"    // a yes, spent on its account change
+	ApprovalUsed ApprovalState = "used"    // a yes, spent on its call or account change
 )
 
 // How long an approval stays open, and how long one about linking does.
@@ -69,9 +69,11 @@ type LinkSubject struct {
 	Owner    bool       `json:"owner"`    // ownership of the gateway changes
 }
 
-// CallSubject is the one tool call that a yes runs.
+// CallSubject is the one tool call that a yes runs, once.
 type CallSubject struct {
 	Call ToolCall `json:"call"`
+	// Result is the journal entry of the call; empty though the yes is used: how the call ended is unknown.
+	Result string `json:"result,omitempty"`
 }
 
 // ApprovalReader reads approvals.

@@ -135,7 +135,10 @@ func (Tell) effect() {}
 
 // CallRecord is the journal entry of a call of an outside tool.
 type CallRecord struct {
-	Turn        TurnID
+	Turn TurnID
+	// Approval allowed the call; 0: none was needed. The entry is kept with it, as another turn may repeat the call.
+	// The first entry, whose Text is empty, uses the yes up.
+	Approval    ApprovalID
 	By          Actor // who started the turn; zero: nobody
 	Step, Index int
 	Tool        string

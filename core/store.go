@@ -317,7 +317,8 @@ type Fetched struct {
 type JournalStore interface {
 	// Lookup returns the result of a journalled call; ok is false if there is none.
 	Lookup(ctx context.Context, user UserID, turn TurnID, step, index int) (text string, ok bool, err error)
-	// Record stores a call, and audits one that may change something.
+	// Record stores a call, and audits one that may change something. The first entry of an approved call fails with
+	// ErrRefused if no yes to it is left, and with ErrMoving while the user is frozen by a move.
 	Record(ctx context.Context, user UserID, r CallRecord) error
 }
 

@@ -120,7 +120,7 @@ func (r *run) perform(ctx context.Context, index int, call core.ToolCall) done {
 		return d
 	}
 	if r.outside(call.Name) {
-		return r.journalled(ctx, tool, call, c, "")
+		return r.journalled(ctx, tool, call, c)
 	}
 	return r.call(ctx, tool, c)
 }
@@ -137,31 +137,32 @@ const begunMark = "begun\n"
 
 // journalled replays the call if it was made before, else makes and records it. A call that may change something is
 // recorded before it is made, too: if the process dies in between it is not repeated, and the model reads that its
-// effect is unknown. begun is the result of that first record for the audit; empty: the audit has only the end.
-func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall, c core.ToolUse,
-	begun core.AuditResult) done {
-	mark := fingerprint(call)
+// effect is unknown.
+func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall, c core.ToolUse) done {
+	e := entry(c, call)
+	e.Text = fingerprint(call)
 	text, ok, err := r.Journal.Lookup(ctx, c.User, c.Turn, c.Step, c.Index)
 	if err != nil {
 		return done{err: fmt.Errorf("look up tool call: %w", err)}
 	}
-	switch recorded, same := strings.CutPrefix(text, mark); {
-	case ok && (text == begunMark || same && recorded == begunMark):
-		return r.unknown(ctx, tool, call, c)
+	switch recorded, same := strings.CutPrefix(text, e.Text); {
+	case ok && same && recorded == begunMark:
+		return r.unknown(ctx, tool, c, e)
 	case ok && same:
-		d := replayed(recorded)
-		for _, a := range d.kept {
-			if a.Alt != "" {
-				r.images.Add(1)
-			}
-		}
-		return d
+		return r.replayed(recorded)
 	}
 	if changes(tool) {
-		if err := r.record(ctx, tool, c, call.Name, mark+begunMark, begun); err != nil {
+		begun := e
+		begun.Text += begunMark
+		if err := r.record(ctx, tool, c, begun, ""); err != nil {
 			return done{err: err}
 		}
 	}
+	return r.make(ctx, tool, c, e)
+}
+
+// make makes a call and records its result behind the text of its entry.
+func (r *run) make(ctx context.Context, tool core.Tool, c core.ToolUse, e core.CallRecord) done {
 	d := r.call(ctx, tool, c)
 	if d.failed && ctx.Err() != nil {
 		return d // interrupted: a re-run repeats calls that only read
@@ -171,17 +172,22 @@ func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall
 	// The call has taken effect, so it is recorded even if the turn was stopped.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	if err := r.record(ctx, tool, c, call.Name, mark+d.recorded(), d.result()); err != nil {
+	e.Text += d.recorded()
+	if err := r.record(ctx, tool, c, e, d.result()); err != nil {
 		return done{err: err}
 	}
 	return d
 }
 
-// unknown returns the outcome of a call that was begun and never recorded as ended.
-func (r *run) unknown(ctx context.Context, tool core.Tool, call core.ToolCall, c core.ToolUse) done {
-	d := failed("the call was begun, and the process that made it died: it may have taken effect or not. " +
-		"Tell the person so, and do not repeat it by yourself")
-	d.err = r.record(ctx, tool, c, call.Name, fingerprint(call)+d.Text, core.ResultUnknown)
+// unknownEnd is the result of a call that was begun and never recorded as ended.
+const unknownEnd = "the call was begun before, and how it ended is not known: it may have taken effect or not. " +
+	"Tell the person so, and do not repeat it by yourself"
+
+// unknown records and returns that it is unknown how a call ended.
+func (r *run) unknown(ctx context.Context, tool core.Tool, c core.ToolUse, e core.CallRecord) done {
+	d := failed(unknownEnd)
+	e.Text += d.Text
+	d.err = r.record(ctx, tool, c, e, core.ResultUnknown)
 	return d
 }
 
@@ -231,7 +237,7 @@ func (d done) recorded() string {
 const filesLine = "\x01files "
 
 // replayed reads what recorded returned.
-func replayed(entry string) done {
+func (r *run) replayed(entry string) done {
 	line, text, ok := strings.Cut(entry, "\n")
 	files, marked := strings.CutPrefix(line, filesLine)
 	var d done
@@ -239,6 +245,11 @@ func replayed(entry string) done {
 		return done{ToolResult: core.ToolResult{Text: entry}}
 	}
 	d.Text = text
+	for _, a := range d.kept {
+		if a.Alt != "" {
+			r.images.Add(1)
+		}
+	}
 	return d
 }
 

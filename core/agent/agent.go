@@ -95,8 +95,11 @@ const (
 
 // Decided is a call with the person's decision.
 type Decided struct {
-	Call core.ToolCall
-	Yes  bool
+	Approval core.ApprovalID
+	Call     core.ToolCall
+	Yes      bool
+	Used     bool   // the call was begun, and is not repeated
+	Result   string // its journal entry; empty: how it ended is unknown
 }
 
 // Outcome is the result of a run. With an error it holds everything until then.

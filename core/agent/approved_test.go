@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -52,36 +51,31 @@ func TestAnAllowedCallThatWasBegunIsNotRepeated(t *testing.T) {
 	}
 }
 
-// TestACallThatWasBegunIsUnknownNotRepeated checks a call whose process died after the approval:
-// the next process reports its result as unknown, and so does the one after it.
-func TestACallThatWasBegunIsUnknownNotRepeated(t *testing.T) {
+// TestDecided_beginsOnce checks that an approved call is made once: whatever happened to it is what later turns read.
+func TestDecided_beginsOnce(t *testing.T) {
 	t.Parallel()
-	calls, journal := 0, &auditJournal{}
-	call := wish("1", "mail", `{"to":"ann"}`)
-	again := func() Outcome {
+	for _, c := range []struct {
+		decided Decided
+		broken  error // of the journal
+		calls   int
+		reads   string
+		told    string
+	}{
+		{Decided{}, nil, 1, "mail 1 to", "[begun done]"},
+		{Decided{Used: true}, nil, 0, "may have taken effect or not", "[unknown]"},
+		{Decided{Used: true, Result: "mail 7 is out"}, nil, 0, "mail 7 is out", "[]"},
+		{Decided{}, core.ErrRefused, 0, "may have taken effect or not", "[begun]"}, // another process began it
+	} {
+		calls, journal := 0, &auditJournal{memoryJournal: memoryJournal{refuses: c.broken}}
 		req := request(llmtest.Replies(llmtest.Say("so it is")), registry(t, counted(&calls, func() {})))
-		req.Journal, req.Decided = journal, &Decided{Call: call, Yes: true}
+		c.decided.Approval, c.decided.Yes, c.decided.Call = 5, true, wish("1", "mail", `{"to":"ann"}`)
+		req.Journal, req.Decided = journal, &c.decided
 		out, err := Run(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return out
-	}
-	again()
-	if calls != 1 || !slices.Equal(journal.told, []core.AuditResult{core.ResultBegun, core.ResultDone}) {
-		t.Fatalf("%d calls, told %v", calls, journal.told)
-	}
-	for key := range journal.entries {
-		journal.entries[key] = begunMark // as if the process had died before the result
-	}
-	journal.told = nil
-	for n := range 2 {
-		out := again()
-		if calls != 1 || !strings.Contains(out.Messages[1].Text, "may have taken effect or not") {
-			t.Errorf("run %d: %d calls, %q", n, calls, out.Messages[1].Text)
+		if got := out.Messages[1].Text; calls != c.calls || !strings.Contains(got, c.reads) || fmt.Sprint(journal.told) != c.told {
+			t.Errorf("%+v: %d calls, told %v, the model read %q", c.decided, calls, journal.told, got)
 		}
-	}
-	if fmt.Sprint(journal.told) != "[unknown]" {
-		t.Errorf("told %v", journal.told)
 	}
 }

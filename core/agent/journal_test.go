@@ -15,7 +15,8 @@ import (
 type memoryJournal struct {
 	mu      sync.Mutex
 	entries map[string]string
-	broken  error
+	broken  error // of every look-up
+	refuses error // of every record
 }
 
 func (j *memoryJournal) Lookup(_ context.Context, u core.UserID, t core.TurnID, step, index int) (string, bool, error) {
@@ -30,6 +31,9 @@ func (j *memoryJournal) Record(ctx context.Context, u core.UserID, c core.CallRe
 	defer j.mu.Unlock()
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if j.refuses != nil {
+		return j.refuses
 	}
 	if j.entries == nil {
 		j.entries = map[string]string{}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -70,15 +71,29 @@ func (r *run) decided(ctx context.Context) error {
 	return nil
 }
 
-// approved makes the call that the person approved.
+// approved makes the call that the person approved, or replays it if any turn has begun it.
 func (r *run) approved(ctx context.Context, call core.ToolCall) done {
-	tool, ok := r.Tools.tool(call.Name)
-	if !ok {
-		return failed("the tool %q is not there any more", head(call.Name))
-	}
 	c := r.Call
 	c.Step, c.Index, c.Now, c.Arguments = r.step, 0, r.Now(), json.RawMessage(call.Arguments)
-	return r.journalled(ctx, tool, call, c, core.ResultBegun)
+	e := entry(c, call)
+	e.Approval = r.Decided.Approval
+	tool, ok := r.Tools.tool(call.Name)
+	switch {
+	case r.Decided.Result != "":
+		return r.replayed(r.Decided.Result)
+	case r.Decided.Used:
+		return r.unknown(ctx, tool, c, e)
+	case !ok:
+		return failed("the tool %q is not there any more", head(call.Name))
+	}
+	err := r.record(ctx, tool, c, e, core.ResultBegun)
+	if errors.Is(err, core.ErrRefused) { // another process was faster
+		return failed(unknownEnd)
+	}
+	if err != nil {
+		return done{err: err}
+	}
+	return r.make(ctx, tool, c, e)
 }
 
 // changes reports whether an outside tool may change something: it is not known to only read.
@@ -91,15 +106,19 @@ func changes(tool core.Tool) bool {
 	return !readOnly
 }
 
+// entry returns the journal entry of a call, without its text.
+func entry(c core.ToolUse, call core.ToolCall) core.CallRecord {
+	return core.CallRecord{Turn: c.Turn, By: c.By, Step: c.Step, Index: c.Index, Tool: call.Name}
+}
+
 // record stores a call in the journal, and in the audit unless the tool only reads.
-func (r *run) record(ctx context.Context, tool core.Tool, c core.ToolUse, name, text string,
+func (r *run) record(ctx context.Context, tool core.Tool, c core.ToolUse, e core.CallRecord,
 	result core.AuditResult) error {
-	if !changes(tool) {
-		result = ""
+	e.At = r.Now()
+	if changes(tool) {
+		e.Result = result
 	}
-	err := r.Journal.Record(ctx, c.User, core.CallRecord{Turn: c.Turn, By: c.By, Step: c.Step, Index: c.Index, Tool: name,
-		Text: text, At: r.Now(), Result: result})
-	if err != nil {
+	if err := r.Journal.Record(ctx, c.User, e); err != nil {
 		return fmt.Errorf("record tool call: %w", err)
 	}
 	return nil

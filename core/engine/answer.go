@@ -101,7 +101,9 @@ func (ts *Turns) decided(ctx context.Context, user core.UserID, d *core.Decision
 	if err := json.Unmarshal([]byte(a.Subject), &s); err != nil || s.Call.Name == "" {
 		return nil, err // its subject was redacted
 	}
-	return &agent.Decided{Call: s.Call, Yes: a.State == core.ApprovalYes}, nil
+	used := a.State == core.ApprovalUsed
+	return &agent.Decided{Approval: a.ID, Call: s.Call, Yes: used || a.State == core.ApprovalYes, Used: used,
+		Result: s.Result}, nil
 }
 
 // maxOutput bounds the tokens of an answer: a client may request fewer than configured.

@@ -33,7 +33,7 @@ type mail struct {
 }
 
 // newMCP returns a shop with tools for its stock and pictures of it; it also dies, hangs
-// and floods on demand.
+// and floods on demand, and sends no end of a mail to "never".
 func newMCP(path string) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "shop", Version: "1"}, nil)
 	reads := &sdk.ToolAnnotations{ReadOnlyHint: true}
@@ -61,10 +61,13 @@ func newMCP(path string) *sdk.Server {
 		return string(letter)
 	})
 	add("letter", func(_ context.Context, in lookup) string { return in.Item })
-	sdk.AddTool(s, &sdk.Tool{Name: "mail", Description: "Send a mail"}, func(_ context.Context, _ *sdk.CallToolRequest,
+	sdk.AddTool(s, &sdk.Tool{Name: "mail", Description: "Send a mail"}, func(ctx context.Context, _ *sdk.CallToolRequest,
 		in mail) (*sdk.CallToolResult, any, error) {
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "sent to " + in.To}}}, nil,
-			note(path, "mail:"+in.To)
+		err := note(path, "mail:"+in.To)
+		if in.To == "never" {
+			<-ctx.Done()
+		}
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "sent to " + in.To}}}, nil, err
 	})
 	sdk.AddTool(s, &sdk.Tool{Name: "order", Description: "Order a thing"}, func(_ context.Context, _ *sdk.CallToolRequest,
 		in lookup) (*sdk.CallToolResult, any, error) {

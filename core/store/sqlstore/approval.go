@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -84,10 +85,38 @@ func (t *tx) useYes(e core.UseYes) {
 		t.user, e.Approval, ms(e.At.Add(-core.AccountLife)))
 }
 
-// redactApprovals empties the approvals requested by a message, or by the turn that read it. Open ones are closed.
+// recordApproved uses up the yes to a call that begins, or keeps the result of a call that has ended.
+func (t *tx) recordApproved(c core.CallRecord) {
+	if c.Text == "" {
+		t.execOr(core.ErrRefused, `UPDATE approvals SET state = 'used' WHERE user_id = $1 AND id = $2 AND kind = 'call'
+			AND state = 'yes' AND subject <> '{}'`, t.user, c.Approval)
+		return
+	}
+	for _, a := range listOf(t, scanApproval, `SELECT `+approvalColumns+
+		` FROM approvals WHERE user_id = $1 AND id = $2 AND state = 'used' AND subject <> '{}'`, t.user, c.Approval) {
+		var s core.CallSubject
+		t.fail(json.Unmarshal([]byte(a.Subject), &s))
+		s.Result = c.Text
+		t.exec(`UPDATE approvals SET subject = $3 WHERE user_id = $1 AND id = $2`, t.user, a.ID, text(s))
+	}
+}
+
+// withdraw takes back a yes to a call that has not begun, as its message changed.
+func (t *tx) withdraw(m core.Message) {
+	if m.Decides != nil {
+		t.exec(`UPDATE approvals SET state = 'no' WHERE user_id = $1 AND id = $2 AND kind = 'call' AND state = 'yes'`, t.user,
+			m.Decides.Approval)
+	}
+}
+
+// redactApprovals empties the approvals requested or answered by a message, or requested by the turn that read it. Open
+// ones are closed.
 func (t *tx) redactApprovals(m core.Message) {
 	const empty = `UPDATE approvals SET subject = '{}', state = CASE WHEN state = 'open' THEN 'no' ELSE state END WHERE user_id = $1 AND `
 	t.exec(empty+`message_id = $2`, t.user, m.ID)
+	if m.Decides != nil {
+		t.exec(empty+`id = $2`, t.user, m.Decides.Approval)
+	}
 	if m.Turn != 0 {
 		t.exec(empty+`turn_id = $2 AND turn_id > 0`, t.user, m.Turn)
 	}

@@ -325,6 +325,7 @@ func (t *tx) rewrite(old core.Message, m core.NewMessage, now time.Time) {
 		t.user, old.ID, old.Revision, old.Text, ms(now))
 	t.exec(`UPDATE messages SET body = $3, tokens = $4, revision = revision + 1 WHERE user_id = $1 AND id = $2`,
 		t.user, old.ID, m.Text, m.Tokens)
+	t.withdraw(old)
 	t.reindex(old, m.Text)
 	t.reembedMessage(old)
 	t.invalidate(old)

@@ -127,7 +127,11 @@ func (r renumbering) json(s string) string {
 // row renumbers a message of anybody but the person, and the news before the person's.
 func (r renumbering) row(m *core.Message) (changed bool) {
 	if m.Role == core.RoleUser {
-		return r.news(m.News)
+		if d := m.Decides; d != nil {
+			d.Approval = core.ApprovalID(r.other(int64(d.Approval)))
+			changed = true
+		}
+		return r.news(m.News) || changed
 	}
 	before := m.Text
 	if m.Role == core.RoleTool && ours(m.ToolName) {

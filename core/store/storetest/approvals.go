@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -15,6 +17,7 @@ func approvalCases() []testCase {
 		{"unlinking ends the sessions that came through it", testUnlinkSessions},
 		{"the subject of an approval is redacted with its message", testApprovalRedacted},
 		{"a yes to an account change counts once, for a limited time", testUseYes},
+		{"a yes to a call is spent when the call begins, and keeps its result", testUseCall},
 		{"effects end keys and sessions of their own user only", testEndEffects},
 		{"a change of two users is made for both or for neither", testAlso},
 	}
@@ -85,12 +88,19 @@ func testDecision(b *bench) {
 
 func testApprovalMerge(b *bench) {
 	v := b.second("Vera", "222")
+	b.ask("T0", `{"mine":0}`)
 	done, open := v.ask("T1", `{"a":1}`), v.ask("T2", `{"b":2}`)
-	equal(b, "answered", v.decide(done, v.at.ID, v.now), true)
+	yes := v.batch(false, "Yes.")
+	yes.Messages[0].Decides = &core.Decision{Approval: done.ID, Yes: true}
+	one(v, v.Append, yes)
 	b.carryMove(v.merge(b.user.ID))
 	list, err := b.Approvals(b.ctx, b.user.ID, 0, 10)
 	b.must(err)
-	equal(b, "approvals", len(list), 1)
+	equal(b, "approvals", len(list), 2)
+	all, _, err := b.Timeline(b.ctx, core.TimelineQuery{User: b.user.ID, Limit: 100})
+	b.must(err)
+	i := slices.IndexFunc(all, func(m core.Message) bool { return m.Decides != nil })
+	equal(b, "what the yes answers", all[i].Decides.Approval, list[0].ID)
 	equal(b, "subject", list[0].Subject, done.Subject)
 	equal(b, "open is gone", list[0].Code != open.Code, true)
 	ms, err := b.Messages(b.ctx, b.user.ID, []core.MessageID{list[0].Message})
@@ -145,6 +155,52 @@ func testUseYes(b *bench) {
 	equal(b, "twice", b.uses(first), false)
 	b.now = b.now.Add(core.AccountLife)
 	equal(b, "after its time", b.uses(second), false)
+}
+
+func testUseCall(b *bench) {
+	a := b.ask("T1", `{"call":{"id":"1","name":"mail","arguments":"{}"}}`)
+	yes := b.batch(true, "Yes.")
+	begins := func(x *bench) bool {
+		err := x.Record(x.ctx, x.user.ID, core.CallRecord{Approval: a.ID, Tool: "mail", At: x.now})
+		if !errors.Is(err, core.ErrRefused) {
+			b.must(err)
+		}
+		return err == nil
+	}
+	ends := func(text string) {
+		b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Approval: a.ID, Tool: "mail", Text: text, At: b.now}))
+	}
+	now := func() (core.ApprovalState, string) {
+		got, err := b.Approval(b.ctx, b.user.ID, a.ID)
+		b.must(err)
+		var s core.CallSubject
+		b.must(json.Unmarshal([]byte(got.Subject), &s))
+		return got.State, s.Result
+	}
+	equal(b, "before the yes", begins(b), false)
+	yes.Messages[0].Decides = &core.Decision{Approval: a.ID, Yes: true}
+	out := one(b, b.Append, yes)
+	equal(b, "by another person", begins(b.second("Vera", "222")), false)
+	equal(b, "after the yes", begins(b), true)
+	equal(b, "again", begins(b), false)
+	ends("sent to ghosts")
+	state, result := now()
+	equal(b, "state", state, core.ApprovalUsed)
+	equal(b, "result", result, "sent to ghosts")
+	b.effects(core.Redact{Message: out.Messages[0], At: b.now})
+	ends("sent to ghosts")
+	state, result = now()
+	equal(b, "state after the yes was redacted", state, core.ApprovalUsed)
+	equal(b, "result after it", result, "")
+	a = b.ask("T2", `{"call":{"id":"2","name":"mail","arguments":"{}"}}`)
+	yes = b.batch(false, "Yes.")
+	yes.Messages[0].Decides = &core.Decision{Approval: a.ID, Yes: true}
+	one(b, b.Append, yes)
+	m := yes.Messages[0]
+	m.Text = "no, wait"
+	b.must(b.Edit(b.ctx, b.user.ID, b.at.ID, core.Inbound{Address: b.at.Address, EventID: "edit", Kind: core.InEdit,
+		Edited: yes.Events[0].EventID, Target: yes.Events[0].NativeID}, m, b.now))
+	equal(b, "after the yes was changed", begins(b), false)
 }
 
 func testEndEffects(b *bench) {
