@@ -65,9 +65,11 @@ func newYes(t *testing.T) *yes {
 	open, _, err := y.store.OpenApprovals(t.Context(), y.user.ID, y.at.ID, 0, y.now)
 	y.must(err)
 	y.said = core.Append{User: y.user.ID, Identity: y.at.ID, Now: y.now, RunAt: y.now,
-		Events: []core.Inbound{{Address: y.at.Address, EventID: "yes", NativeID: "yes", Kind: core.InMessage, Text: "Yes.", SentAt: y.now}},
+		Events: []core.Inbound{{Address: y.at.Address, EventID: "yes", NativeID: "yes", Kind: core.InMessage, Text: "Yes.",
+			SentAt: y.now}},
 		Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: "Yes.", Tokens: 1, SentAt: y.now,
-			Solo: true, Decides: &core.Decision{Approval: open[0].ID, Yes: true}, Day: y.turns.Calendar.Day(y.user.Settings, y.now)}}}
+			Solo: true, Decides: &core.Decision{Approval: open[0].ID, Yes: true},
+			Day: y.turns.Calendar.Day(y.user.Settings, y.now)}}}
 	out, err := y.store.Append(t.Context(), y.said)
 	y.must(err)
 	y.id = out.Messages[0]

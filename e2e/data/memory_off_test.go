@@ -10,7 +10,7 @@ import (
 )
 
 // durable begins what the prompt says about memory.
-const durable = "For a durable fact"
+const durable = "For lasting facts"
 
 // Switching memory off removes it from the prompt and from the tools.
 func TestMemoryIsSwitchedOff(t *testing.T) {

@@ -66,18 +66,11 @@ func TestNeighboursAreContextForPeople(t *testing.T) {
 		}
 		w.Set(w.Now().AddDate(0, 0, 3))
 		model := result[modelJSON](t, w.Ask(`call conversation_search {"query":"boiler","limit":20}`).Text)
-		neighbours := 0
 		for i, r := range model.Results {
 			holds := strings.Contains(r.Snippet, "boiler")
 			if r.Signals.FTS != holds || r.Signals.Neighbour == holds || i == 0 && !holds {
 				t.Errorf("%d: %+v", i, r)
 			}
-			if !holds {
-				neighbours++
-			}
-		}
-		if neighbours == 0 {
-			t.Error("the model got no neighbour")
 		}
 	})
 }

@@ -152,8 +152,8 @@ func (v *view) hits() string {
 	if json.Unmarshal([]byte(v.result), &found) != nil {
 		return fmt.Sprintf(v.SearchFailed, excerpt(v.result))
 	}
-	if len(found.Results) == 0 {
-		return v.FoundNothing
+	if len(found.Results) == 0 { // a search leaves out what the prompt shows
+		return cmp.Or(v.find(), v.FoundNothing)
 	}
 	lines := v.Found
 	for _, f := range found.Results[:min(len(found.Results), 3)] {
