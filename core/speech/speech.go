@@ -178,12 +178,20 @@ var say = words.In[texts]("speech")
 // texts replace content that cannot be spoken.
 type texts struct {
 	Code, Link string // replace a block of code or a table, and an address
+	Formula    string // replaces one
 	Rest       string // ends a shortened text
 }
 
 var (
 	address = regexp.MustCompile(`(?i)\b(?:https?|ftp|mailto|tel|tg|xmpp|matrix):\S+`)
 	letters = regexp.MustCompile(`[\p{L}\p{N}]`)
+	// references matches several in a row, with a word such as "and" between them.
+	references = regexp.MustCompile(`\s*\[#[\d, #]+\](?:[,;]?\s*\p{L}{0,4}\s*\[#[\d, #]+\])+`)
+	// formula matches LaTeX. Amounts of money are none.
+	formula = regexp.MustCompile(`(?s) ?(?:\$\$.{1,500}?\$\$|\\\[.{1,500}?\\\]|\\\(.{1,500}?\\\)|` +
+		`\$(?:[A-Za-z]|[^\s$](?:[^$\n]{0,200}[^\s$])?[\\^_={][^$\n]{0,200}|\\[^$\n]{1,200})\$) ?`)
+	tag = regexp.MustCompile(`(?i)</?(?:a|b|big|br|center|code|details|div|em|font|h[1-6]|hr|i|img|kbd|li|mark|ol|p|s|small|span|` +
+		`strong|sub|summary|sup|table|tbody|td|th|thead|tr|u|ul)(?:\s[^<>]*)?/?>`)
 )
 
 // Text returns an answer in Markdown as it is spoken: words without markup, one or more
@@ -191,7 +199,8 @@ var (
 // most characters, and says so if it was cut. It is empty if there is nothing to say.
 func Text(markdown, language string, most int) string {
 	w := say(language)
-	t := markup.Parse(markup.StripRefs(markdown))
+	markdown = references.ReplaceAllString(markdown, " [#1]")
+	t := markup.Parse(formula.ReplaceAllString(markup.StripRefs(markdown), " "+w.Formula+" "))
 	var lines []string
 	before, spoken := 0, false
 	for _, s := range append(t.Spans, core.Span{Kind: core.SpanPre, Start: len(t.Text), End: len(t.Text)}) {
@@ -216,17 +225,40 @@ func Text(markdown, language string, most int) string {
 func sentences(text string, w *texts) []string {
 	var out []string
 	for line := range strings.Lines(text) {
-		line = address.ReplaceAllString(strings.TrimLeft(strings.TrimSpace(line), "•☐☑ "), w.Link)
+		line = strings.Map(spoken, tag.ReplaceAllString(address.ReplaceAllString(line, w.Link), " "))
 		if !letters.MatchString(line) {
 			continue
 		}
-		line = strings.Join(strings.Fields(line), " ")
+		line = beforeMark.ReplaceAllString(strings.Join(strings.Fields(line), " "), "$1$2")
 		if last, _ := utf8.DecodeLastRuneInString(line); unicode.IsLetter(last) || unicode.IsDigit(last) {
 			line += "."
 		}
 		out = append(out, line)
 	}
 	return out
+}
+
+// beforeMark matches a blank before a mark, left by what is not spoken.
+var beforeMark = regexp.MustCompile(`\s([.,;])(\s|$)`)
+
+// unspoken are emoji and what is drawn: arrows, lines, boxes, bullets, signs.
+var unspoken = &unicode.RangeTable{
+	R16: []unicode.Range16{{Lo: 0x200D, Hi: 0x200D, Stride: 1}, {Lo: 0x2022, Hi: 0x2023, Stride: 1},
+		{Lo: 0x20E3, Hi: 0x20E3, Stride: 1}, {Lo: 0x2190, Hi: 0x21FF, Stride: 1}, {Lo: 0x2300, Hi: 0x23FF, Stride: 1},
+		{Lo: 0x2500, Hi: 0x27BF, Stride: 1}, {Lo: 0x2900, Hi: 0x297F, Stride: 1}, {Lo: 0x2B00, Hi: 0x2BFF, Stride: 1},
+		{Lo: 0xFE00, Hi: 0xFE0F, Stride: 1}},
+	R32: []unicode.Range32{{Lo: 0x1F000, Hi: 0x1FAFF, Stride: 1}, {Lo: 0xE0020, Hi: 0xE007F, Stride: 1}},
+}
+
+// spoken replaces a sign that has no sound by a blank, and drops one that only changes the sign before it.
+func spoken(r rune) rune {
+	switch {
+	case r == 0x200D || r == 0x20E3 || r >= 0xFE00 && r <= 0xFE0F:
+		return -1
+	case unicode.Is(unspoken, r):
+		return ' '
+	}
+	return r
 }
 
 // bounded returns at most most characters of a text, with rest at the end if it was cut.

@@ -189,21 +189,19 @@ func (l *link) logChanged() {
 
 // list lists the server's tools. The client adopts those of the first list.
 func (l *link) list(ctx context.Context, session *sdk.ClientSession) error {
+	all, err := listed(ctx, session)
+	if err != nil {
+		return err
+	}
 	var found []*tool
 	names := []string{}
-	for t, err := range session.Tools(ctx, nil) {
-		if err != nil {
-			return err
-		}
+	for _, t := range all {
 		names = append(names, t.Name)
 		if one, err := newTool(l, t); err != nil {
 			l.client.Log.Warn("MCP tool left out", zap.String("server", l.server.Name),
 				zap.String("tool", t.Name), zap.Error(err))
 		} else {
 			found = append(found, one)
-		}
-		if len(names) == mostTools {
-			break
 		}
 	}
 	slices.Sort(names)
@@ -223,6 +221,31 @@ func (l *link) list(ctx context.Context, session *sdk.ClientSession) error {
 		l.client.Log.Info("MCP server is up again", zap.String("server", l.server.Name))
 	}
 	return nil
+}
+
+// listed returns the tools of a server, each once and at most mostTools. A page that the server gave before, by its
+// cursor or because none of its tools is new, ends the list.
+func listed(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Tool, error) {
+	var all []*sdk.Tool
+	names, cursors := map[string]bool{}, map[string]bool{"": true}
+	for p := (&sdk.ListToolsParams{}); ; {
+		page, err := session.ListTools(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		before := len(all)
+		for _, t := range page.Tools {
+			if !names[t.Name] && len(all) < mostTools {
+				names[t.Name] = true
+				all = append(all, t)
+			}
+		}
+		if cursors[page.NextCursor] || len(page.Tools) > 0 && len(all) == before {
+			return all, nil
+		}
+		cursors[page.NextCursor] = true
+		p.Cursor = page.NextCursor
+	}
 }
 
 // redact returns an error in one line, without the address and the values of headers and

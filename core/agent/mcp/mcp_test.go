@@ -360,6 +360,18 @@ func TestOddNamesAndSchemas(t *testing.T) {
 	}
 }
 
+// TestClient_listThatRepeats: a list of tools ends where it begins again.
+func TestClient_listThatRepeats(t *testing.T) {
+	t.Parallel()
+	for kind := range endless {
+		c, _ := start(t, Options{Servers: []Server{programOf(t, "s", kind)}})
+		await(t, "the server", up(c))
+		if got := names(c); got != "s_a s_b" {
+			t.Errorf("%s: tools %s", kind, got)
+		}
+	}
+}
+
 func TestSchemasOfAnotherKindAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, schema := range []any{"string", []any{}, true, map[string]any{"type": "string"},

@@ -73,6 +73,28 @@ func textResult(s string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: s}}}
 }
 
+// endless are servers whose lists of tools do not end, by kind: their n-th pages.
+var endless = map[string]func(n int) *sdk.ListToolsResult{
+	"same cursor":  func(int) *sdk.ListToolsResult { return pageOf("again", "a", "b") },
+	"same tools":   func(n int) *sdk.ListToolsResult { return pageOf(fmt.Sprint(n), "a", "b") },
+	"same cursors": func(n int) *sdk.ListToolsResult { return pageOf(fmt.Sprint(n%2), []string{"a", "b"}[n%2]) },
+	"empty pages":  func(n int) *sdk.ListToolsResult { return pageOf("again", []string{"a", "b"}[:max(0, 3-2*n)*2]...) },
+	"twice": func(n int) *sdk.ListToolsResult {
+		if n == 1 {
+			return pageOf("2", "a", "a")
+		}
+		return pageOf("", "b")
+	},
+}
+
+func pageOf(next string, names ...string) *sdk.ListToolsResult {
+	r := &sdk.ListToolsResult{NextCursor: next, Tools: []*sdk.Tool{}}
+	for _, name := range names {
+		r.Tools = append(r.Tools, &sdk.Tool{Name: name, InputSchema: object("x")})
+	}
+	return r
+}
+
 // newServer returns a server with the tools of a kind.
 func newServer(kind string) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, nil)
@@ -91,6 +113,20 @@ func newServer(kind string) *sdk.Server {
 			return textResult("new"),
 				nil
 		})
+		return s
+	}
+	if pages := endless[kind]; pages != nil {
+		s.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+			n := 0
+			return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+				if method != "tools/list" {
+					return next(ctx, method, req)
+				}
+				n++
+				return pages(n), nil
+			}
+		})
+		add("a", object("x"), nil)
 		return s
 	}
 	if kind == "odd" {
