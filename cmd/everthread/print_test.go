@@ -81,3 +81,22 @@ func TestTheLogOnlyShows(t *testing.T) {
 		}
 	}
 }
+
+// TestTurn_namesWhatTheServerDoesNotTake says it in words, and nothing where a server takes everything.
+func TestTurn_namesWhatTheServerDoesNotTake(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		reduced []core.Reduction
+		want    string
+	}{
+		{nil, ""},
+		{[]core.Reduction{core.ReducedRoles, core.ReducedImages}, "\nThe model's server: it wants messages to alternate, " +
+			"so neighbouring ones are joined; it takes no pictures.\n"},
+	} {
+		var b strings.Builder
+		sayOfTurns("en").snapshot(&b, "en", &core.Snapshot{Reduced: c.reduced})
+		if got := b.String(); !strings.Contains(got, c.want) || strings.Contains(got, "server") != (c.want != "") {
+			t.Errorf("%v: %q", c.reduced, got)
+		}
+	}
+}

@@ -89,6 +89,11 @@ func openaiEndings() map[string]ending {
 		"thoughts, then a limit": {events(piece(`{"reasoning_content":"Hmm."}`, ""), piece(once, "length"), "[DONE]"), 1,
 			tooLong, ""},
 		"no end": {events(piece(once, "")), 1, broke, ""},
+		"a connection that breaks": {func(w http.ResponseWriter, r *http.Request) {
+			events(piece(once, ""))(w, r)
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}, 1, broke, ""},
 		"an error inside": {events(piece(once, ""), `{"error":{"message":"overloaded","code":500}}`, "[DONE]"), 1, broke,
 			""},
 		"usage only": {events(`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":0}}`, "[DONE]"), 2, "",
