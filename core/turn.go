@@ -352,8 +352,7 @@ func (c Cut) Percent() int {
 
 // Progress is told about an answer while it is made.
 type Progress struct {
-	Text  func(soFar string) // the whole answer so far, each time it grows
-	Shown func() bool        // whether people have seen something of it
+	Text func(soFar string) // the whole answer so far, each time it grows
 	// Acts is called before a tool acts outside our own store. If the context has ended when it returns, the tool does
 	// not run.
 	Acts func()

@@ -77,8 +77,6 @@ type Request struct {
 	// OnText receives the whole answer so far, each time it grows. Text that the model writes before it calls tools
 	// counts as an answer until then: after the calls the text begins again.
 	OnText func(soFar string)
-	// Shown reports whether people have seen something of the answer so far, which is then not replaced. nil: they have.
-	Shown func() bool
 	// OnAct is called before a tool acts outside our own store, which it does only if the context has not ended then.
 	OnAct func()
 }

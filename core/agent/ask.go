@@ -25,13 +25,13 @@ type answer struct {
 
 func (a *answer) empty() bool { return a.text == "" && len(a.calls) == 0 }
 
-// ask calls the model, and once more after an answer that is empty, or that broke off before anybody saw a word of it.
-// After one of thoughts alone the second has no limit.
+// ask calls the model, and once more after an answer that is empty, or that broke off before its first word. After one
+// of thoughts alone the second has no limit.
 func (r *run) ask(ctx context.Context, tools []core.ToolSpec) (answer, error) {
 	r.shrink()
 	r.fit(tools)
 	a, err := r.complete(ctx, tools, r.MaxOutputTokens)
-	if err != nil || !a.empty() && (a.finish != core.FinishCut || a.text != "" && (r.Shown == nil || r.Shown())) {
+	if err != nil || a.text != "" || !a.empty() && a.finish != core.FinishCut {
 		return a, err
 	}
 	if ok, err := r.affordable(ctx, tools); err != nil || !ok {
@@ -41,15 +41,10 @@ func (r *run) ask(ctx context.Context, tools []core.ToolSpec) (answer, error) {
 	if a.thought {
 		limit = 0
 	}
-	second, err := r.complete(ctx, tools, limit)
-	var failed *core.ModelError
-	switch {
-	case !a.empty() && (second.empty() || errors.As(err, &failed)) && ctx.Err() == nil:
-		return a, nil // what it said before it broke off
-	case err == nil:
-		err = second.unusable()
+	if a, err = r.complete(ctx, tools, limit); err == nil {
+		err = a.unusable()
 	}
-	return second, err
+	return a, err
 }
 
 // unusable returns why there is no answer; nil: there is one.

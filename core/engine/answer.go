@@ -54,7 +54,7 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.P
 		ToolTimeout: c.ToolTimeout, MaxImages: c.MaxImages, Client: asked.Tools, Choice: asked.Choice, Permit: permit,
 		Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided, MaxOutputTokens: ts.maxOutput(asked),
 		Output: ts.output(asked), Tokenizer: ts.Tokens, Now: ts.Now,
-		Keep: ts.Files.KeepFile, OnText: on.Text, Shown: on.Shown, OnAct: on.Acts, Guard: guard, More: more}
+		Keep: ts.Files.KeepFile, OnText: on.Text, OnAct: on.Acts, Guard: guard, More: more}
 	out, err := agent.Run(ctx, req)
 	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken,
 		Model: out.Model, Finish: out.Finish, Steps: out.Steps, Reduced: out.Reduced, Question: out.Question,

@@ -186,7 +186,7 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	}
 	preview := g.startPreview(ctx, r)
 	defer preview.close()
-	on := core.Progress{Acts: r.acts, Shown: r.visible.Load, Text: func(soFar string) {
+	on := core.Progress{Acts: r.acts, Text: func(soFar string) {
 		if g.Previews != nil && g.Previews.Followed(r.turn.User) && r.show() {
 			g.Previews.Preview(r.turn, soFar)
 		}
