@@ -97,7 +97,7 @@ func TestRecall_plainThread(t *testing.T) {
 	if !strings.Contains(read, "there is no message #1") {
 		t.Errorf("a message of the main conversation: read %s", read)
 	}
-	found, offered = w.asks("the heron again", apart, calls("conversation_search", map[string]any{"query": "heron"}))
+	found, _ = w.asks("the heron again", apart, calls("conversation_search", map[string]any{"query": "heron"}))
 	w.must(json.Unmarshal([]byte(found), &got))
 	if len(got.Results) != 1 {
 		t.Errorf("asked again: found %s", found)

@@ -102,7 +102,7 @@ func lines(r io.Reader, event func(data []byte) error) (done bool, err error) {
 
 // Unreadable returns the error of an answer that Events could not read, nil if it is no such error.
 func Unreadable(err error) error {
-	text := ""
+	var text string
 	switch {
 	case errors.Is(err, ErrNoAnswer):
 		text = "the model server sent an empty answer"

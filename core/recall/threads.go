@@ -157,7 +157,7 @@ func (s *threadSearch) match(in saidIn) {
 			holds = append(holds, x.word)
 		}
 		named := within(s.in.spans, s.day(m))
-		if len(holds) == 0 && !(named && s.in.days) {
+		if len(holds) == 0 && (!named || !s.in.days) {
 			continue
 		}
 		slices.Sort(holds)

@@ -152,7 +152,7 @@ func (p *parser) content(line string) {
 		b.text = bold[1]
 	}
 	switch {
-	case p.section == "" && !(marked && len(b.refs) > 0): // a preamble
+	case p.section == "" && (!marked || len(b.refs) == 0): // a preamble
 	case p.ended && !marked && len(b.refs) == 0:
 	case p.section == narrative:
 		if !p.ended {

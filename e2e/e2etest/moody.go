@@ -107,7 +107,7 @@ func (m *Moody) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	}
-	text, tool, args := "", "", ""
+	var text, tool, args string
 	if about {
 		text = summaryOf(req.Messages)
 	} else {
