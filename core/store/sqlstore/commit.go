@@ -72,13 +72,14 @@ type state struct {
 	since       int   // messages of the segment since its summary
 	marked      bool  // the segment is marked as having messages outside windows
 	segment     core.SegmentState
-	blocked     bool // the identity cannot be written to
-	queued      bool // its address has the job of a delivery
-	sending     bool // its address has a delivery with its lease in its row
-	waiting     bool // the thread has another turn job
-	pending     bool // the thread has messages that no turn has read, other than refused ones
-	left        int  // number of inputs that are not redacted
-	parked      bool // the identity has parked deliveries
+	blocked     bool  // the identity cannot be written to
+	queued      bool  // its address has the job of a delivery
+	sending     bool  // its address has a delivery with its lease in its row
+	waiting     bool  // the thread has another turn job
+	pending     bool  // the thread has messages that no turn has read, other than refused ones
+	left        int   // number of inputs that are not redacted
+	parked      bool  // the identity has parked deliveries
+	retry       int64 // when the summary of the segment, which failed, is tried again; 0: it did not fail
 }
 
 // readState returns the statement that reads a state.
@@ -96,14 +97,14 @@ func readState(r core.Reply, s *state) Statement {
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $8 AND state = 'waiting'),
 			EXISTS (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND ` + unread + ` AND refused = 0),
 			(` + countLeft("$1", "$9", "$10", "$11") + `),
-			EXISTS (SELECT 1 FROM deliveries WHERE user_id = $1 AND identity_id = $3 AND state = 'parked')
+			EXISTS (SELECT 1 FROM deliveries WHERE user_id = $1 AND identity_id = $3 AND state = 'parked'), COALESCE(g.retry_at, 0)
 		FROM threads h JOIN identities i ON i.user_id = $1 AND i.id = $3
 		LEFT JOIN segments g ON g.user_id = $1 AND g.id = $4
 		WHERE h.user_id = $1 AND h.id = $2`, Args: []any{r.Turn.User, r.Turn.Thread, r.Turn.Identity, r.Turn.Segment,
 		r.Turn.Lease.Job, r.Turn.Lease.Attempt, core.AddressKey(r.Turn.Address), r.Turn.Lease.Key, lowest, highest,
 		r.Turn.ID, r.Turn.Address.Channel, r.Turn.Address.Account, r.Turn.Address.External}, Scan: func(row Row) error {
 		err := row.Scan(&s.last, &s.epoch, &s.edits, &s.news, &s.since, &s.marked, &s.segment, &s.blocked, &s.held, &s.kept,
-			&s.queued, &s.sending, &s.waiting, &s.pending, &s.left, &s.parked)
+			&s.queued, &s.sending, &s.waiting, &s.pending, &s.left, &s.parked, &s.retry)
 		s.kept = s.kept && !s.held && r.Turn.Lease.Attempt == 1
 		s.held = s.held || s.kept
 		return found(err)
@@ -285,15 +286,10 @@ func (t *tx) untried(thread core.ThreadID) bool {
 func (t *tx) summaryDue(r core.Reply, st state) *core.Job {
 	due := st.since >= r.SummarizeAfter && r.SummarizeAfter > 0 || r.Summarize
 	if r.Turn.Segment == 0 || !due || st.segment != core.SegmentOpen || st.since == 0 ||
-		t.retries(r.Turn.Segment, r.Now) {
+		st.retry > ms(r.Now) {
 		return nil
 	}
 	return t.enqueueFor(summaryJob(r.Turn.Segment, r.Now), r.Summary)
-}
-
-// retries reports whether the last summary of a segment failed and is not due again yet.
-func (t *tx) retries(id core.SegmentID, now time.Time) bool {
-	return valueOf[bool](t, `SELECT retry_at > $3 FROM segments WHERE user_id = $1 AND id = $2`, t.user, id, ms(now))
 }
 
 // summarize enqueues the summary of a segment, once.

@@ -118,7 +118,7 @@ func (t *tx) expectReply(a core.Append, to route, out core.Appended) expectation
 		marked = true
 	}
 	return t.expect(int64(out.Turn.ID), to.last, int64(to.epoch), to.edits, to.told, since,
-		flag(marked), to.state, int64(0), false, true, false, false, false, false, int64(len(out.Turn.Inputs)), false)
+		flag(marked), to.state, int64(0), false, true, false, false, false, false, int64(len(out.Turn.Inputs)), false, to.retry)
 }
 
 // admitAll returns the statements that admit the events.
@@ -163,7 +163,8 @@ type route struct {
 	raw      bool           // raw payloads are removed with the segment
 	since    int64          // messages of the segment since its summary
 	state    string
-	other    bool // another identity was used after this one
+	retry    int64 // when the segment's summary, which failed, is tried again
+	other    bool  // another identity was used after this one
 }
 
 // readRoute returns the statement that reads a route, with the day of the first message: to
@@ -177,7 +178,7 @@ func readRoute(a core.Append, r *route) Statement {
 			EXISTS (SELECT 1 FROM turns r WHERE r.user_id = $1 AND r.thread_id = h.id AND r.state = 'running' AND r.lease_until > 0),
 			EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = h.id AND ` + unread + `),
 			COALESCE(g.id, 0), COALESCE(g.ends_at, 0), COALESCE(g.unwindowed, 0), COALESCE(g.raw, 0), COALESCE(g.since_summary, 0),
-			COALESCE(g.state, ''),
+			COALESCE(g.state, ''), COALESCE(g.retry_at, 0),
 			EXISTS (SELECT 1 FROM identities WHERE user_id = $1 AND id <> i.id AND last_used >= i.last_used)
 		FROM identities i JOIN threads h ON h.user_id = $1 AND h.id = CASE WHEN CAST($4 AS bigint) > 0 THEN CAST($4 AS bigint) WHEN i.thread_id > 0 THEN i.thread_id
 			ELSE (SELECT c.id FROM threads c WHERE c.user_id = $1 AND c.mode = 'continuous') END
@@ -188,7 +189,7 @@ func readRoute(a core.Append, r *route) Statement {
 			*r = route{label: r.label}
 			i, err := scanIdentity(joined{row, []any{&r.thread, &r.mode, &r.title, &r.last, &r.epoch, &r.edits, &r.told,
 				&r.head.id, &r.head.state, &r.head.ref, &r.leased, &r.pending, &r.segment, &r.ends, &r.marked, &r.raw,
-				&r.since, &r.state, &r.other}})
+				&r.since, &r.state, &r.retry, &r.other}})
 			r.identity = i
 			if errors.Is(err, core.ErrNotFound) {
 				return nil

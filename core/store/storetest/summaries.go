@@ -278,12 +278,18 @@ func testFailSummary(b *bench) {
 	}
 	due("old", 0)
 	due("new", 1)
+	r := b.reply(b.turn("two"), "2")
+	r.Summarize = true
+	out, err := b.Commit(b.ctx, r, nil)
+	b.must(err)
+	a = out.Messages[0]
+	equal(b, "requested by a full prompt before its time", len(b.due(core.QueueSummarize)), 0)
 	b.now = b.now.Add(time.Hour)
 	due("old", 1)
 	b.now = g.Day.Finalize
 	f.Lease, f.Now, f.Cause, f.RetryAt = b.summaryJob(g), b.now, "still down", g.Day.Post.Add(time.Hour)
 	b.must(b.FailSummary(b.ctx, f))
-	g, err := b.Segment(b.ctx, b.user.ID, g.ID)
+	g, err = b.Segment(b.ctx, b.user.ID, g.ID)
 	b.must(err)
 	equal(b, "state when over", g.State, core.SegmentFinal)
 	equal(b, "ends", g.EndsAt, a)
