@@ -12,8 +12,8 @@ import (
 
 type modelJSON struct {
 	Results []struct {
-		Snippet string
-		Signals struct{ FTS, Semantic, Neighbour bool }
+		Kind, Snippet string
+		Signals       struct{ FTS, Semantic, Neighbour bool }
 	}
 }
 
@@ -23,7 +23,7 @@ func TestNeighboursAreContextForPeople(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))
-		w.Start("EVERTHREAD_SUMMARIES_AFTER_MESSAGES=100000")
+		g := w.Start("EVERTHREAD_SUMMARIES_AFTER_MESSAGES=100000", "EVERTHREAD_CONTEXT_MIN_TURNS=1")
 		for _, text := range []string{"the boiler is loud again", "x", "y", "a new boiler costs two thousand", "well",
 			"nothing of that sort"} {
 			w.Ask(text)
@@ -61,16 +61,27 @@ func TestNeighboursAreContextForPeople(t *testing.T) {
 			strings.Contains(out, "nothing of that sort") {
 			t.Errorf("got %s", out)
 		}
-		if got := w.Ask(`call conversation_search {"query":"boiler","limit":20}`).Text; strings.Contains(got, "snippet") {
+		if got := w.Ask(`call conversation_search {"query":"loud","limit":20}`).Text; strings.Contains(got, "snippet") {
 			t.Errorf("the model found what it sees: %s", got)
 		}
 		w.Set(w.Now().AddDate(0, 0, 3))
+		w.Ledger().Until(`SELECT COUNT(*) FROM segments WHERE version = 0`, 0, g) // the prompt has the summary instead
 		model := result[modelJSON](t, w.Ask(`call conversation_search {"query":"boiler","limit":20}`).Text)
+		neighbours := 0
 		for i, r := range model.Results {
+			if r.Kind == "summary" {
+				continue
+			}
 			holds := strings.Contains(r.Snippet, "boiler")
 			if r.Signals.FTS != holds || r.Signals.Neighbour == holds || i == 0 && !holds {
 				t.Errorf("%d: %+v", i, r)
 			}
+			if !holds {
+				neighbours++
+			}
+		}
+		if neighbours == 0 {
+			t.Error("the model got no neighbour")
 		}
 	})
 }
