@@ -3,11 +3,8 @@
 package anthropic
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"iter"
 	"net/http"
 	"strings"
@@ -55,43 +52,13 @@ func New(o Options) core.Model {
 // Ask sends one request.
 func (m *model) Ask(ctx context.Context, req core.ModelRequest, bare bool) iter.Seq2[core.Delta, error] {
 	return func(yield func(core.Delta, error) bool) {
-		resp, err := m.post(ctx, req, bare)
-		if err != nil {
-			yield(core.Delta{}, err)
-			return
-		}
-		defer resp.Body.Close()
-		if resp.StatusCode/100 != 2 {
-			yield(core.Delta{}, llm.Refusal(resp, m.options.APIKey).Error())
-			return
-		}
-		a := &assembly{ctx: ctx, secret: m.options.APIKey, model: m.options.Model, source: m.source(), yield: yield,
-			blocks: map[int]*block{}}
-		a.run(resp.Body)
+		header := http.Header{"Anthropic-Version": {"2023-06-01"}, "X-Api-Key": {m.options.APIKey}}
+		llm.Exchange{Client: m.client, Endpoint: m.endpoint, Header: header, Secret: m.options.APIKey,
+			Body: m.request(req, bare),
+			Answer: &assembly{secret: m.options.APIKey, model: m.options.Model, source: m.source(),
+				blocks: map[int]*block{}}}.Run(ctx, yield)
 	}
 }
 
 // source names where thoughts are understood. Their signatures hold for all models of a server.
 func (m *model) source() string { return m.endpoint }
-
-func (m *model) post(ctx context.Context, req core.ModelRequest, bare bool) (*http.Response, error) {
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(m.request(req, bare)); err != nil {
-		return nil, &core.ModelError{Kind: core.ModelRejected, Err: fmt.Errorf("encode request: %w", err)}
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.endpoint, &body)
-	if err != nil {
-		return nil, &core.ModelError{Kind: core.ModelConfig, Err: fmt.Errorf("build request: %w", err)}
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "text/event-stream, application/json")
-	r.Header.Set("Anthropic-Version", "2023-06-01")
-	r.Header.Set("X-Api-Key", m.options.APIKey)
-	resp, err := m.client.Do(r)
-	if err != nil {
-		return nil, llm.Broken(ctx, err)
-	}
-	return resp, nil
-}

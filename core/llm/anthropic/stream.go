@@ -2,10 +2,7 @@ package anthropic
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"maps"
 	"slices"
 
@@ -52,61 +49,27 @@ type block struct {
 	raw       json.RawMessage
 }
 
-// errEnough ends the reading of an answer early: the consumer stopped, or an error was yielded.
-var errEnough = errors.New("enough")
-
-// assembly assembles an answer from its events and yields it.
+// assembly is the llm.Answer.
 type assembly struct {
-	ctx    context.Context
 	secret string
 	model  string
 	source string // of what is kept in core.ToolCall.Extra
-	yield  func(core.Delta, error) bool
 	blocks map[int]*block
 	usage  core.Usage
 	stop   string
 }
 
-// run reads an answer to its end and yields its pieces, last the one with Finish.
-func (a *assembly) run(body io.Reader) {
-	_, err := llm.Events(body, a.event)
-	switch {
-	case errors.Is(err, errEnough):
-	case a.stop != "":
-		a.yield(a.last(), nil)
-	case llm.Unreadable(err) != nil:
-		_ = a.fail(llm.Unreadable(err)) // it was yielded
-	case err != nil:
-		_ = a.fail(llm.Broken(a.ctx, err))
-	default:
-		_ = a.fail(llm.CutOff())
-	}
-}
-
-// fail yields err as the end of the answer.
-func (a *assembly) fail(err error) error {
-	a.yield(core.Delta{}, err)
-	return errEnough
-}
-
-func (a *assembly) text(s string) error {
-	if s != "" && !a.yield(core.Delta{Text: s}, nil) {
-		return errEnough
-	}
-	return nil
-}
-
-// event adds one event.
-func (a *assembly) event(data []byte) error {
+// Add adds an event.
+func (a *assembly) Add(data []byte) (string, error) {
 	var e event
 	if data[0] != '{' || llm.Decode(data, &e) != nil {
-		return llm.ErrMalformed
+		return "", llm.ErrMalformed
 	}
 	switch e.Type {
 	case "error":
 		failure := llm.ReadError(e.Error)
 		failure.Secret = a.secret
-		return a.fail(failure.Error())
+		return "", failure.Error()
 	case "message_start":
 		a.model = cmp.Or(e.Message.Model, a.model)
 		a.count(e.Message.Usage)
@@ -114,19 +77,19 @@ func (a *assembly) event(data []byte) error {
 		b := &block{raw: e.Block}
 		_ = llm.Decode(e.Block, b) // what cannot be read is a block of an unknown type
 		a.blocks[e.Index] = b
-		return a.text(b.Text)
+		return b.Text, nil
 	case "content_block_delta":
 		if b := a.blocks[e.Index]; b != nil {
 			b.input += e.Delta.PartialJSON
 			b.Thinking += e.Delta.Thinking
 			b.Signature += e.Delta.Signature
 		}
-		return a.text(e.Delta.Text)
+		return e.Delta.Text, nil
 	case "message_delta":
 		a.stop = e.Delta.StopReason
 		a.count(e.Usage)
 	}
-	return nil
+	return "", nil
 }
 
 // count adds a usage. Later events repeat what is known, or leave it out.
@@ -137,7 +100,11 @@ func (a *assembly) count(u usage) {
 	a.usage.Completion = max(a.usage.Completion, int(u.Output))
 }
 
-func (a *assembly) last() core.Delta {
+// Whole reports whether the server said why the answer ended.
+func (a *assembly) Whole(bool) bool { return a.stop != "" }
+
+// Last returns the end of the answer.
+func (a *assembly) Last() core.Delta {
 	d := core.Delta{Model: a.model, Finish: llm.Ending(a.stop)}
 	if a.usage != (core.Usage{}) {
 		d.Usage = &a.usage

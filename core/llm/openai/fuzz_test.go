@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -26,7 +27,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		ends := 0
-		a := &assembly{ctx: t.Context(), yield: func(d core.Delta, err error) bool {
+		llm.Read(t.Context(), strings.NewReader(body), &assembly{}, func(d core.Delta, err error) bool {
 			if ends > 0 {
 				t.Error("got a delta after the end")
 			}
@@ -38,8 +39,7 @@ func FuzzAnswer(f *testing.F) {
 				ends++
 			}
 			return true
-		}}
-		a.run(strings.NewReader(body))
+		})
 		if ends != 1 {
 			t.Errorf("got %d ends, want 1", ends)
 		}
@@ -67,7 +67,9 @@ func BenchmarkEncode25KB(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		var body strings.Builder
-		if err := m.encode(&body, req, false); err != nil {
+		encoder := json.NewEncoder(&body)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(m.request(req, false)); err != nil {
 			b.Fatal(err)
 		}
 		b.SetBytes(int64(body.Len()))
@@ -79,7 +81,6 @@ func BenchmarkAnswer(b *testing.B) {
 		"data: {\"id\":\"chatcmpl-123\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"gpt-x\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" word\"},\"finish_reason\":null}]}\n\n", 200) + "data: [DONE]\n\n"
 	b.ReportAllocs()
 	for b.Loop() {
-		a := &assembly{ctx: b.Context(), yield: func(core.Delta, error) bool { return true }}
-		a.run(strings.NewReader(body))
+		llm.Read(b.Context(), strings.NewReader(body), &assembly{}, func(core.Delta, error) bool { return true })
 	}
 }

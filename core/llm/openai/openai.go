@@ -3,11 +3,9 @@
 package openai
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
@@ -68,41 +66,16 @@ func (m *model) source() string { return m.options.Model + " " + m.endpoint }
 // Ask sends one request.
 func (m *model) Ask(ctx context.Context, req core.ModelRequest, bare bool) iter.Seq2[core.Delta, error] {
 	return func(yield func(core.Delta, error) bool) {
-		resp, err := m.post(ctx, req, bare)
-		if err != nil {
-			yield(core.Delta{}, err)
+		if m.invalid != nil {
+			yield(core.Delta{}, &core.ModelError{Kind: core.ModelConfig, Err: m.invalid})
 			return
 		}
-		defer resp.Body.Close()
-		if resp.StatusCode/100 != 2 {
-			yield(core.Delta{}, llm.Refusal(resp, m.options.APIKey).Error())
-			return
+		header := http.Header{}
+		if m.options.APIKey != "" {
+			header.Set("Authorization", "Bearer "+m.options.APIKey)
 		}
-		a := &assembly{ctx: ctx, secret: m.options.APIKey, model: m.options.Model, source: m.source(), yield: yield}
-		a.run(resp.Body)
+		llm.Exchange{Client: m.client, Endpoint: m.endpoint, Header: header, Secret: m.options.APIKey,
+			Body:   m.request(req, bare),
+			Answer: &assembly{secret: m.options.APIKey, model: m.options.Model, source: m.source()}}.Run(ctx, yield)
 	}
-}
-
-func (m *model) post(ctx context.Context, req core.ModelRequest, bare bool) (*http.Response, error) {
-	if m.invalid != nil {
-		return nil, &core.ModelError{Kind: core.ModelConfig, Err: m.invalid}
-	}
-	var body bytes.Buffer
-	if err := m.encode(&body, req, bare); err != nil {
-		return nil, &core.ModelError{Kind: core.ModelRejected, Err: fmt.Errorf("encode request: %w", err)}
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.endpoint, &body)
-	if err != nil {
-		return nil, &core.ModelError{Kind: core.ModelConfig, Err: fmt.Errorf("build request: %w", err)}
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "text/event-stream, application/json")
-	if m.options.APIKey != "" {
-		r.Header.Set("Authorization", "Bearer "+m.options.APIKey)
-	}
-	resp, err := m.client.Do(r)
-	if err != nil {
-		return nil, llm.Broken(ctx, err)
-	}
-	return resp, nil
 }

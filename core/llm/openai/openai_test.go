@@ -81,15 +81,11 @@ func TestRequestShape(t *testing.T) {
 	for name, own := range map[string]bool{"openai": true, "compatible": false} {
 		m := newClient(Options{Model: "gpt-x", APIKey: key})
 		m.own = own
-		var body strings.Builder
-		if err := m.encode(&body, full(), false); err != nil {
-			t.Fatal(err)
-		}
 		var indented strings.Builder
 		encoder := json.NewEncoder(&indented)
 		encoder.SetIndent("", "  ")
 		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(json.RawMessage(body.String())); err != nil {
+		if err := encoder.Encode(m.request(full(), false)); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, "request-"+name+".json", indented.String())

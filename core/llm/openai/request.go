@@ -3,7 +3,6 @@ package openai
 import (
 	"encoding/base64"
 	"encoding/json"
-	"io"
 	"strconv"
 
 	"github.com/everthread/everthread/core"
@@ -59,8 +58,8 @@ type imageURL struct {
 	URL string `json:"url"`
 }
 
-// encode writes the body of a request; bare, without optional parameters.
-func (m *model) encode(w io.Writer, req core.ModelRequest, bare bool) error {
+// request returns the body of a request; bare, without optional parameters.
+func (m *model) request(req core.ModelRequest, bare bool) chatRequest {
 	body := chatRequest{
 		Model:    m.options.Model,
 		Stream:   true,
@@ -70,9 +69,7 @@ func (m *model) encode(w io.Writer, req core.ModelRequest, bare bool) error {
 	if !bare {
 		m.optional(&body, req)
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(body)
+	return body
 }
 
 // optional adds what a server may not know.

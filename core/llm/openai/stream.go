@@ -1,10 +1,7 @@
 package openai
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"maps"
 	"slices"
 
@@ -107,16 +104,11 @@ func (f *flexible) join(b []byte) {
 	}
 }
 
-// errEnough ends the reading of an answer early: the consumer stopped, or an error was yielded.
-var errEnough = errors.New("enough")
-
-// assembly assembles an answer from its pieces and yields it.
+// assembly is the llm.Answer.
 type assembly struct {
-	ctx      context.Context
 	secret   string
 	model    string
 	source   string // of what is kept in core.ToolCall.Extra
-	yield    func(core.Delta, error) bool
 	calls    []core.ToolCall
 	indexes  []int // of calls, in the stream
 	rest     []map[string]json.RawMessage
@@ -128,34 +120,16 @@ type assembly struct {
 	usage    *core.Usage
 }
 
-// run reads an answer to its end and yields its pieces, last the one with Finish.
-func (a *assembly) run(body io.Reader) {
-	done, err := llm.Events(body, a.event)
-	switch {
-	case errors.Is(err, errEnough):
-	case a.finish != "", done && err == nil && !a.foreign:
-		a.yield(a.last(), nil)
-	case done && err == nil:
-		_ = a.fail(llm.Unreadable(llm.ErrMalformed)) // it was yielded
-	case llm.Unreadable(err) != nil:
-		_ = a.fail(llm.Unreadable(err)) // it was yielded
-	case err != nil:
-		_ = a.fail(llm.Broken(a.ctx, err))
-	default:
-		_ = a.fail(llm.CutOff())
-	}
-}
-
-// event adds one event.
-func (a *assembly) event(data []byte) error {
+// Add adds an event.
+func (a *assembly) Add(event []byte) (string, error) {
 	var c chunk
-	if data[0] != '{' || llm.Decode(data, &c) != nil {
-		return llm.ErrMalformed
+	if event[0] != '{' || llm.Decode(event, &c) != nil {
+		return "", llm.ErrMalformed
 	}
 	if len(c.Error) > 0 && string(c.Error) != "null" {
 		failure := llm.ReadError(c.Error)
 		failure.Secret = a.secret
-		return a.fail(failure.Error())
+		return "", failure.Error()
 	}
 	if c.Model != "" {
 		a.model = c.Model
@@ -163,7 +137,7 @@ func (a *assembly) event(data []byte) error {
 	a.count(c.Usage)
 	if len(c.Choices) == 0 {
 		a.foreign = a.foreign || c.Usage == nil && c.Model == "" && a.usage == nil
-		return nil
+		return "", nil
 	}
 	a.foreign = false
 	choice := c.Choices[0]
@@ -171,9 +145,9 @@ func (a *assembly) event(data []byte) error {
 		a.finish = string(choice.FinishReason)
 	}
 	if choice.Message != nil {
-		return a.piece(*choice.Message)
+		return a.piece(*choice.Message), nil
 	}
-	return a.piece(choice.Delta)
+	return a.piece(choice.Delta), nil
 }
 
 func (a *assembly) count(u *usage) {
@@ -184,7 +158,8 @@ func (a *assembly) count(u *usage) {
 	a.thought = a.thought || u.CompletionSome.Reasoning > 0
 }
 
-func (a *assembly) piece(p piece) error {
+// piece adds a part of the answer, and returns its text.
+func (a *assembly) piece(p piece) string {
 	a.refused = a.refused || p.Refusal != ""
 	for _, part := range p.ToolCalls {
 		a.call(part)
@@ -193,10 +168,7 @@ func (a *assembly) piece(p piece) error {
 		a.call(callPart{Index: new(int), Function: *p.FunctionCall})
 	}
 	a.thoughts.add(p)
-	if p.Content != "" && !a.yield(core.Delta{Text: string(p.Content)}, nil) {
-		return errEnough
-	}
-	return nil
+	return string(p.Content)
 }
 
 // call adds a part of a tool call. Servers identify calls by the index, the id, or both.
@@ -248,7 +220,11 @@ func (a *assembly) find(p callPart) int {
 	return -1
 }
 
-func (a *assembly) last() core.Delta {
+// Whole reports whether the server said why the answer ended, or ended it without.
+func (a *assembly) Whole(done bool) bool { return a.finish != "" || done && !a.foreign }
+
+// Last returns the end of the answer.
+func (a *assembly) Last() core.Delta {
 	d := core.Delta{ToolCalls: a.calls, Usage: a.usage, Model: a.model, Finish: core.FinishStop,
 		Thought: a.thought || !a.thoughts.empty()}
 	if a.finish != "" {
@@ -263,10 +239,4 @@ func (a *assembly) last() core.Delta {
 	}
 	a.keep()
 	return d
-}
-
-// fail yields err as the end of the answer.
-func (a *assembly) fail(err error) error {
-	a.yield(core.Delta{}, err)
-	return errEnough
 }

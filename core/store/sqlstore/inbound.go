@@ -117,8 +117,8 @@ func (t *tx) expectReply(a core.Append, to route, out core.Appended) expectation
 		}
 		marked = true
 	}
-	return t.expect(int64(out.Turn.ID), to.last, int64(to.epoch), to.edits, to.told, since,
-		flag(marked), to.state, int64(0), false, true, false, false, false, false, int64(len(out.Turn.Inputs)), false, to.retry)
+	return t.expect(int64(out.Turn.ID), to.last, int64(to.epoch), to.edits, to.told, since, flag(marked), to.state,
+		int64(0), false, true, false, false, false, false, int64(len(out.Turn.Inputs)), false, to.retry)
 }
 
 // admitAll returns the statements that admit the events.
