@@ -14,8 +14,8 @@ import (
 type Relay struct {
 	URL string
 
-	to    string
 	mu    sync.Mutex
+	to    string
 	state relayState
 	open  map[net.Conn]bool
 }
@@ -35,7 +35,8 @@ func (g *Gateway) NewRelay(t *testing.T) *Relay {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	Must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	r := &Relay{URL: "http://" + l.Addr().String(), to: strings.TrimPrefix(g.URL, "http://"), open: map[net.Conn]bool{}}
+	r := &Relay{URL: "http://" + l.Addr().String(), open: map[net.Conn]bool{}}
+	r.To(g)
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -48,6 +49,13 @@ func (g *Gateway) NewRelay(t *testing.T) *Relay {
 	return r
 }
 
+// To relays to another gateway from now on.
+func (r *Relay) To(g *Gateway) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.to = strings.TrimPrefix(g.URL, "http://")
+}
+
 // Set sets the state, and closes open connections.
 func (r *Relay) Set(s relayState) {
 	r.mu.Lock()
@@ -58,21 +66,21 @@ func (r *Relay) Set(s relayState) {
 	}
 }
 
-// enter registers a connection; false: nothing passes.
-func (r *Relay) enter(c net.Conn) (relayState, bool) {
+// enter registers a connection, and returns where it leads; empty: nothing passes.
+func (r *Relay) enter(c net.Conn) (string, relayState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state == Cut {
-		return r.state, false
+		return "", r.state
 	}
 	r.open[c] = true
-	return r.state, true
+	return r.to, r.state
 }
 
 func (r *Relay) pass(browser net.Conn) {
 	defer browser.Close()
-	state, ok := r.enter(browser)
-	if !ok {
+	to, state := r.enter(browser)
+	if to == "" {
 		return
 	}
 	defer func() {
@@ -80,7 +88,7 @@ func (r *Relay) pass(browser net.Conn) {
 		defer r.mu.Unlock()
 		delete(r.open, browser)
 	}()
-	gateway, err := net.Dial("tcp", r.to)
+	gateway, err := net.Dial("tcp", to)
 	if err != nil {
 		return
 	}

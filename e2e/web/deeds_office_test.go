@@ -34,6 +34,11 @@ var links = []deed{
 	{"/settings", "#embeddings .sure > summary | #embeddings button[value=clear]", gone("#embeddings .sure"), false},
 }
 
+// outdates is the owner's yes after a change of the gateway's embedding model.
+var outdates = []deed{
+	{"/settings", "#embeddings button[value=again]", gone("#embeddings button[value=again]"), false},
+}
+
 // unlinks unlinks an app, which signs out the browsers that it signed in.
 var unlinks = []deed{
 	{"/settings", "#channels > .rows li:last-child .sure > summary | #channels button[value=keep]", fresh("document.querySelector('main')"), false},

@@ -101,6 +101,7 @@ var goesAbout = []deed{
 	{"/", "#previous-day", "location.pathname.startsWith('/day/')", false},
 	{"", "#next-day", says("h1", "Today"), false},
 	{"/", ".days .segments a >> Yesterday", says("h1", "Yesterday"), false},
+	{"", "#summary button[value=reopen]", gone("#summary button[value=reopen]"), false},
 	{"", ".summary-foot form button", "(" + toast("written") + "||" + toast("summary") + ")&&" +
 		says("#summary .about", "Version 2") + "&&!!document.activeElement.closest('.summary-foot')", false},
 	{"", ".summary-foot a.inline | .panel-here .version summary", "document.querySelector('.panel-here .version[open]')", false},
@@ -110,6 +111,8 @@ var goesAbout = []deed{
 	{"", ".pick .day-cell[href]", "location.pathname.startsWith('/day/')", false},
 	{"/days", "#date = 2026-10-24 | .inline-form button", "location.pathname === '/day/2026-10-24'", false},
 	{"/", "?.to-search | #q = harbour | .search button", "document.querySelector('.hit')", false},
+	{"/search?q=harbour&day=2026-10-24", ".searching .chip", "document.querySelector('.searching .chip[aria-current]')", false},
+	{"", ".searching .chip[aria-current]", "document.querySelector('.searching .chip:not([aria-current])')", false},
 	{"/search", ".filters > summary | #q = harbour | #f-who = me | #f-from = 2026-10-20 | .searching .search button",
 		says("main h2", "1 result"), false},
 	{"", ".hit .why-found summary", says(".why-found", "score"), false},

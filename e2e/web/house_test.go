@@ -106,7 +106,10 @@ func (v *house) talks() {
 	}
 	v.g.NewGuest(v.SignInCode("1")).Upload("notes.txt", []byte("two notes"))
 	v.l.Quiet(e2etest.Patience, v.g.Log)
-	for _, into := range []string{ // a failed task, which is paused
+	for _, into := range []string{ // a failed task, which is paused, and a loop that the day's summary settled
+		`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, tainted)
+			VALUES (1, 400001, 'ask about the harbour dues', 'closed', '[]', 1, 1, 2)`,
+		`UPDATE summaries SET body = body || char(10, 10) || '## Settled' || char(10) || '- (400001) they were paid'`,
 		`INSERT INTO tasks (user_id, id, body, due_at, cron, zone, state, created_at, last_due)
 			VALUES (1, 400000, 'tell the news', 1761300000000, '0 9 * * *', 'UTC', 'paused', 1, 1000)`,
 		`INSERT INTO task_runs (user_id, task_id, due_at, state, cause, message_id, turn_id, started_at, ended_at)
@@ -230,6 +233,7 @@ func (v *house) livesHere(t *testing.T) {
 	v.hand.holds(v)
 	v.run(t, administers)
 	v.run(t, links)
+	v.remodels(t)
 	v.withoutNetwork(t)
 	v.run(t, unlinks)
 	v.comesBack(t, "1")
@@ -250,6 +254,19 @@ func (v *house) retries(t *testing.T) {
 	v.run(t, []deed{{"/", "#text = are you there? | #send", says("#status", "Your last message was not answered"), false}})
 	v.Control("/__aimock/chaos", "")
 	v.run(t, []deed{{"", "#status button >> Retry", says(".entry.agent .prose", "are you there?"), false}})
+}
+
+// remodels changes the embedding model of the gateway.
+func (v *house) remodels(t *testing.T) {
+	t.Helper()
+	v.g.Stop()
+	_, err := v.l.DB.Exec(`UPDATE embeddings SET state = 'ready', config = 'another'`)
+	e2etest.Must(t, err)
+	v.g = v.Start("EVERTHREAD_EMBEDDINGS_PROVIDER=openai", "EVERTHREAD_EMBEDDINGS_BASE_URL="+v.Model+"/v1",
+		"EVERTHREAD_EMBEDDINGS_MODEL=emulated-embeddings", "EVERTHREAD_EMBEDDINGS_DIMENSIONS=256")
+	v.net.To(v.g)
+	v.g.Logged("texts will be embedded again")
+	v.run(t, outdates)
 }
 
 // places returns pages that together contain everything in the templates.
