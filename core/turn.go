@@ -392,6 +392,8 @@ type Outcome struct {
 	Tainted bool   // Text has words that the person did not write
 	// Decides: the message answers a question of a turn, which a new turn continues.
 	Decides *Decision
+	// Once: a Text beside a message that is no command is sent once under this key.
+	Once string
 }
 
 // With returns the outcome with additional effects.

@@ -140,16 +140,16 @@ type texts struct {
 	SummariesAre, SummariesSet               string // where
 	StrategyIs, StrategySet, StrategyUnknown string // what the model sees
 
-	Linked, LinkMerging, LinkOwn, LinkSame, LinkWrong, SayYesNo, LinkDeclined, LinkWaits, ApprovalNone        string
-	LinkedTitle, LinkedMore, UnlinkWhich, UnlinkLast, SplitLast, CodeUnknown, RequestsTitle, NoRequests       string
-	ThreadsTitle, ContinuousName, Here, NoThreads, ThreadUntitled, InContinuous, BackContinuous               string
-	Retrying, RetryRunning, RetryNothing, RetryPaused, Stopped, StopNothing, StopPending                      string
-	LoopsTitle, StaleTitle, NoLoops, NotYours, DoneWhich, UndoTitle, UndoNone, AccountYes, AccountNo          string
-	SearchWhat, SearchWords, FromYou, FromMe, FromTool, FromSummary, FromFile, SaidBefore, SaidAfter          string
-	MemoryTitle, MemoryEmpty, MemoryOff, MemoryOn, ArchiveWhich, MineTitle, MineNone                          string
-	RememberWhat, RememberUnknown, RememberRefused, ForgetWhat, ForgetUnknown, Forgotten                      string
-	AlwaysTitle, AlwaysNone, AlwaysWaiting, AlwaysWhich, AlwaysDeclined                                       string
-	TaskDeclined, TasksTitle, NoTasks, TaskCancelWhich, RemindersTitle, NoReminders, ReceiptHere, CancelWhich string
+	Linked, LinkMerging, LinkOwn, LinkSame, LinkWrong, SayYesNo, LinkDeclined, LinkWaits, ApprovalNone, ApprovalByName string
+	LinkedTitle, LinkedMore, UnlinkWhich, UnlinkLast, SplitLast, CodeUnknown, RequestsTitle, NoRequests                string
+	ThreadsTitle, ContinuousName, Here, NoThreads, ThreadUntitled, InContinuous, BackContinuous                        string
+	Retrying, RetryRunning, RetryNothing, RetryPaused, Stopped, StopNothing, StopPending                               string
+	LoopsTitle, StaleTitle, NoLoops, NotYours, DoneWhich, UndoTitle, UndoNone, AccountYes, AccountNo                   string
+	SearchWhat, SearchWords, FromYou, FromMe, FromTool, FromSummary, FromFile, SaidBefore, SaidAfter                   string
+	MemoryTitle, MemoryEmpty, MemoryOff, MemoryOn, ArchiveWhich, MineTitle, MineNone                                   string
+	RememberWhat, RememberUnknown, RememberRefused, ForgetWhat, ForgetUnknown, Forgotten                               string
+	AlwaysTitle, AlwaysNone, AlwaysWaiting, AlwaysWhich, AlwaysDeclined                                                string
+	TaskDeclined, TasksTitle, NoTasks, TaskCancelWhich, RemindersTitle, NoReminders, ReceiptHere, CancelWhich          string
 
 	LinkCode, RequestsMore                    string // code, code
 	WebLink                                   string // URL, minutes

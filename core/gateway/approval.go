@@ -58,11 +58,12 @@ func (g *Gateway) question(ctx context.Context, t *core.Turn, u core.User, a *co
 	if err != nil {
 		return q, err
 	}
-	text, err := g.ask(ctx, t, u, &q, ask, questionText(g.language(u.Settings), *a.Question))
+	text, err := g.ask(ctx, t, u, &q, ask, questionText(g.language(u.Settings), ask.Code, *a.Question))
 	if err != nil {
 		return q, err
 	}
-	a.Messages = append(a.Messages, core.NewMessage{Role: core.RoleAssistant, Text: text, Tainted: a.Tainted})
+	a.Messages = append(a.Messages, core.NewMessage{Role: core.RoleAssistant, Text: text,
+		Tainted: a.Question.Tainted})
 	return q, nil
 }
 
@@ -115,8 +116,12 @@ func (g *Gateway) askedElsewhere(ctx context.Context, u core.User) (core.Target,
 // askAlso adds a question about proposals to the end of an answer.
 func (g *Gateway) askAlso(ctx context.Context, t *core.Turn, u core.User, a *core.Answer, q *asking,
 	ask core.Approval, text string) error {
-	if len(q.approvals) > 0 {
-		text += " " + fmt.Sprintf(say(g.language(u.Settings)).AskByName, ask.Code, ask.Code)
+	w := say(g.language(u.Settings))
+	switch {
+	case len(q.approvals) > 0:
+		text += " " + fmt.Sprintf(w.AskByName, ask.Code, ask.Code)
+	default:
+		text += " " + w.answering(ask.Code, a.Tainted)
 	}
 	text, err := g.ask(ctx, t, u, q, ask, text)
 	if err == nil {
@@ -148,7 +153,7 @@ func (q asking) askIn(r *core.Reply) {
 }
 
 // questionText renders the question about a call, with all of its arguments.
-func questionText(language string, q core.Question) string {
+func questionText(language, code string, q core.Question) string {
 	var pretty bytes.Buffer
 	if json.Indent(&pretty, []byte(q.Call.Arguments), "", "  ") != nil {
 		pretty.Reset()
@@ -164,7 +169,15 @@ func questionText(language string, q core.Question) string {
 	if q.Tainted {
 		text += w.AskTainted + "\n\n"
 	}
-	return text + w.AskYes
+	return text + w.answering(code, q.Tainted)
+}
+
+// answering returns how to answer a question. A plain yes to one of a turn that read words of others does not count.
+func (w *texts) answering(code string, tainted bool) string {
+	if tainted {
+		return fmt.Sprintf(w.AskCode, code, code)
+	}
+	return w.AskYes
 }
 
 // lastInput returns the last message that a turn answers; 0: none.
