@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -154,17 +153,12 @@ func (q asking) askIn(r *core.Reply) {
 
 // questionText renders the question about a call, with all of its arguments.
 func questionText(language, code string, q core.Question) string {
-	var pretty bytes.Buffer
-	if json.Indent(&pretty, []byte(q.Call.Arguments), "", "  ") != nil {
-		pretty.Reset()
-		pretty.WriteString(q.Call.Arguments)
-	}
-	fence := "```"
-	for strings.Contains(pretty.String(), fence) {
+	arguments, fence := trust.Spelled(q.Call.Arguments), "```"
+	for strings.Contains(arguments, fence) {
 		fence += "`"
 	}
 	w := say(language)
-	text := fmt.Sprintf(w.AskCall, strings.ReplaceAll(q.Call.Name, "`", "'")) + "\n\n" + fence + "\n" + pretty.String() +
+	text := fmt.Sprintf(w.AskCall, strings.ReplaceAll(q.Call.Name, "`", "'")) + "\n\n" + fence + "\n" + arguments +
 		"\n" + fence + "\n\n"
 	if q.Tainted {
 		text += w.AskTainted + "\n\n"

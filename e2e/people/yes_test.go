@@ -156,3 +156,15 @@ func TestAttack_aReminderThatAsks(t *testing.T) {
 		x.sentMails("after the button", 1)
 	})
 }
+
+// TestAttack_whatAQuestionShows checks that the arguments in a question look like what they are.
+func TestAttack_whatAQuestionShows(t *testing.T) {
+	t.Parallel()
+	x := newYes(t, "")
+	q := x.Ask(`call shop_mail {"to":"\u0065\u0076\u0069\u006c","text":"p\u0430y \u202eabc"}`)
+	for _, want := range []string{`"to": "evil"`, `"p\u0430y \u202eabc"`} {
+		if !strings.Contains(q.Text, want) {
+			t.Errorf("the question does not show %s: %s", want, q.Text)
+		}
+	}
+}
