@@ -80,10 +80,10 @@ type CallSubject struct {
 type ApprovalReader interface {
 	// Approval returns an approval, or ErrNotFound.
 	Approval(ctx context.Context, user UserID, id ApprovalID) (Approval, error)
-	// OpenApprovals lists the approvals that an identity may answer, oldest first,
-	// and returns the assistant's newest message in the thread (0: the continuous one).
-	OpenApprovals(ctx context.Context, user UserID, identity IdentityID, thread ThreadID,
-		now time.Time) (open []Approval, newest MessageID, err error)
+	// OpenApprovals lists the approvals that an identity may answer, oldest first. passed: since the newest of them,
+	// the assistant has said something to the user, of any kind and in any thread, or something was sent to the identity.
+	OpenApprovals(ctx context.Context, user UserID, identity IdentityID, now time.Time) (open []Approval, passed bool,
+		err error)
 	// Approvals lists a user's approvals older than before (0: all), newest first.
 	Approvals(ctx context.Context, user UserID, before ApprovalID, limit int) ([]Approval, error)
 }

@@ -394,6 +394,8 @@ type Outcome struct {
 	Decides *Decision
 	// Continues: a new turn goes on with the last answer, which is unfinished.
 	Continues bool
+	// Once: a Text beside a message that is no command is sent once under this key.
+	Once string
 }
 
 // ContinueCommand is the text of the message with which a person has an unfinished answer continued.

@@ -223,23 +223,12 @@ func (c *Channel) patience() time.Duration {
 	return min(syncWait, 100*time.Millisecond<<min(c.failedJoins, 10))
 }
 
-// hand passes events to r. It retries until r has stored them or ctx ends.
+// hand passes events to r until they are stored or ctx ends.
 func (c *Channel) hand(ctx context.Context, r core.Receiver, in []core.Inbound) error {
-	if len(in) == 0 {
-		return nil
-	}
-	for pause := (channel.Backoff{}); ; {
-		err := r.Receive(ctx, in...)
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	return channel.Hand(ctx, r, in, channel.Tries, func(err error) {
 		c.Report(fmt.Errorf("messages from matrix cannot be stored: %w", err))
 		c.log.Error("events not stored", zap.Int("events", len(in)), zap.Error(err))
-		pause.Wait(ctx, 0)
-	}
+	})
 }
 
 // after marks messages as read, once everything is stored, if something was sent to

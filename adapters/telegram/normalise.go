@@ -103,6 +103,9 @@ func message(in *core.Inbound, m *models.Message, raw []byte) {
 	in.Text, in.Attachments = withoutBotName(text), attachments
 	in.Quote = quote(m, in.Address.Account)
 	in.ForwardedFrom = origin(m.ForwardOrigin)
+	if m.ViaBot != nil && in.ForwardedFrom == "" { // an inline bot wrote the words
+		in.ForwardedFrom = "@" + m.ViaBot.Username
+	}
 }
 
 // edited fills in the new text of a message. The service also sends this when only a

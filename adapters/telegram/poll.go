@@ -100,8 +100,8 @@ func (c *Channel) pollFailed(ctx context.Context, err error) error {
 	return nil
 }
 
-// hand passes a batch to r, retries until r has stored it, and returns the next offset. If
-// ctx ends first, the batch stays unconfirmed.
+// hand passes a batch to r until it is stored, and returns the next offset. If ctx ends first, the batch stays
+// unconfirmed.
 func (c *Channel) hand(ctx context.Context, r core.Receiver, batch []json.RawMessage, offset int64) int64 {
 	in := make([]core.Inbound, len(batch))
 	var buttons []string
@@ -112,19 +112,15 @@ func (c *Channel) hand(ctx context.Context, r core.Receiver, batch []json.RawMes
 		next = max(next, updateID(raw, u)+1)
 		buttons = appendButton(buttons, u)
 	}
-	for pause := (channel.Backoff{}); ctx.Err() == nil; {
-		err := r.Receive(ctx, in...)
-		if err == nil {
-			c.answerButtons(ctx, buttons)
-			return next
-		}
-		if ctx.Err() == nil {
-			c.Report(fmt.Errorf("messages from telegram cannot be stored: %w", err))
-			c.log.Error("updates not stored", zap.Int("updates", len(in)), zap.Error(err))
-		}
-		pause.Wait(ctx, 0)
+	err := channel.Hand(ctx, r, in, channel.Tries, func(err error) {
+		c.Report(fmt.Errorf("messages from telegram cannot be stored: %w", err))
+		c.log.Error("updates not stored", zap.Int("updates", len(in)), zap.Error(err))
+	})
+	if err != nil {
+		return offset
 	}
-	return offset
+	c.answerButtons(ctx, buttons)
+	return next
 }
 
 // updateID returns the id of an update, even if the rest of it cannot be decoded; 0: none.

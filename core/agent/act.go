@@ -116,9 +116,10 @@ func (r *run) perform(ctx context.Context, index int, call core.ToolCall) done {
 			return done{err: ctx.Err()}
 		}
 	}
-	if d, stop := r.permitted(ctx, tool, call); stop {
+	if d, stop := r.permitted(ctx, tool, &call); stop {
 		return d
 	}
+	c.Arguments = json.RawMessage(call.Arguments)
 	if r.outside(call.Name) {
 		return r.journalled(ctx, tool, call, c)
 	}

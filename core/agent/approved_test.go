@@ -74,8 +74,8 @@ func TestDecided_beginsOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := out.Messages[1].Text; calls != c.calls || !strings.Contains(got, c.reads) ||
-			fmt.Sprint(journal.told) != c.told {
+		if got := out.Messages[1].Text; calls != c.calls ||
+			!strings.Contains(got, c.reads) || fmt.Sprint(journal.told) != c.told {
 			t.Errorf("%+v: %d calls, told %v, the model read %q", c.decided, calls, journal.told, got)
 		}
 	}

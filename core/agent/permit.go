@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
 )
@@ -20,12 +22,13 @@ const (
 	saidNo          = "The person said no. The call was not made. Do not try it again unless they ask for it."
 )
 
-// permitted decides about a call of an outside tool. With stop it does not run, and d says why.
-func (r *run) permitted(ctx context.Context, tool core.Tool, call core.ToolCall) (d done, stop bool) {
+// permitted decides about a call of an outside tool. With stop it does not run, and d says why. A call that is the
+// person's own wish is replaced by the one that the model makes without foreign words.
+func (r *run) permitted(ctx context.Context, tool core.Tool, call *core.ToolCall) (d done, stop bool) {
 	if !r.outside(call.Name) {
 		return done{}, false
 	}
-	if r.Decided != nil && fingerprint(r.Decided.Call) == fingerprint(call) {
+	if r.Decided != nil && fingerprint(r.Decided.Call) == fingerprint(*call) {
 		return notDone(answeredAlready), true
 	}
 	verdict := r.Permit(tool, r.tainted)
@@ -39,7 +42,7 @@ func (r *run) permitted(ctx context.Context, tool core.Tool, call core.ToolCall)
 		if r.out.Question != nil {
 			return notDone(oneAtATime), true
 		}
-		r.out.Question = &core.Question{Call: call, Tainted: r.tainted}
+		r.out.Question = &core.Question{Call: *call, Tainted: r.tainted}
 		return notDone(waitsForYes), true
 	case Refuse:
 		return notDone(refusedHere), true
@@ -144,9 +147,9 @@ type counterfactual struct {
 // leftOut replaces foreign words.
 const leftOut = "[Words that are not the user's are left out here.]"
 
-// own reports whether the model makes a call without foreign words, too. A call is the
-// person's wish only once in a turn.
-func (r *run) own(ctx context.Context, call core.ToolCall) bool {
+// own reports whether the model makes a call without foreign words, too, and replaces its arguments by those. A call is
+// the person's wish only once in a turn.
+func (r *run) own(ctx context.Context, call *core.ToolCall) bool {
 	if r.Foreign == nil {
 		return false
 	}
@@ -156,11 +159,15 @@ func (r *run) own(ctx context.Context, call core.ToolCall) bool {
 	if at := r.step - r.firstStep + 1; s.asked != at {
 		s.asked, s.calls = at, r.askWithout(ctx)
 	}
-	wanted := canonical(call)
-	i := slices.IndexFunc(s.calls, func(c core.ToolCall) bool { return canonical(c) == wanted })
-	if i < 0 || s.made[wanted] {
+	wanted, ok := canonical(*call)
+	i := slices.IndexFunc(s.calls, func(c core.ToolCall) bool {
+		same, plain := canonical(c)
+		return plain && same == wanted
+	})
+	if !ok || i < 0 || s.made[wanted] {
 		return false
 	}
+	call.Arguments = s.calls[i].Arguments
 	if s.made == nil {
 		s.made = map[string]bool{}
 	}
@@ -205,12 +212,52 @@ func (r *run) ownPrompt() []core.ModelMessage {
 	return out
 }
 
-// canonical returns a call as its name and its arguments in normal form.
-func canonical(call core.ToolCall) string {
-	var v any
-	if json.Unmarshal([]byte(call.Arguments), &v) != nil {
-		return call.Name + "\x00" + call.Arguments
+// canonical returns a call as its name and its arguments in normal form, with numbers as they are written. ok is false
+// if programs may read the arguments differently: a key appears twice, or a character is no character.
+func canonical(call core.ToolCall) (form string, ok bool) {
+	if !json.Valid([]byte(call.Arguments)) { // which bounds the depth, too
+		return "", false
 	}
-	arguments, _ := json.Marshal(v) // it was JSON
-	return call.Name + "\x00" + string(arguments)
+	d := json.NewDecoder(strings.NewReader(call.Arguments))
+	d.UseNumber()
+	v, ok := readValue(d)
+	arguments, err := json.Marshal(v)
+	return call.Name + "\x00" + string(arguments), ok && err == nil
+}
+
+// readValue reads a JSON value that every program reads in the same way.
+func readValue(d *json.Decoder) (v any, ok bool) {
+	token, err := d.Token()
+	if err != nil {
+		return nil, false
+	}
+	switch token {
+	case json.Delim('{'):
+		object := map[string]any{}
+		for d.More() {
+			key, ok := readValue(d)
+			name, _ := key.(string)
+			if _, twice := object[name]; twice || !ok {
+				return nil, false
+			}
+			if object[name], ok = readValue(d); !ok {
+				return nil, false
+			}
+		}
+		_, err = d.Token()
+		return object, err == nil
+	case json.Delim('['):
+		list := []any{}
+		for d.More() {
+			v, ok := readValue(d)
+			if !ok {
+				return nil, false
+			}
+			list = append(list, v)
+		}
+		_, err = d.Token()
+		return list, err == nil
+	}
+	s, _ := token.(string)
+	return token, !strings.ContainsRune(s, utf8.RuneError)
 }

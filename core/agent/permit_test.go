@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,5 +144,46 @@ func TestAHelpersResultIsMarked(t *testing.T) {
 	out, err := d.Use(t.Context(), core.ToolUse{Arguments: []byte(`{"task":"read"}`)})
 	if err != nil || !out.Tainted {
 		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+// TestOwn_exactlyTheSameCall checks that arguments which programs may read differently are not the same, and that those
+// of the call without foreign words are sent.
+func TestOwn_exactlyTheSameCall(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		tainted, clean string
+		same           bool
+	}{
+		{`{"amount": 5, "to":"\u0062ob"}`, `{"to":"bob","amount":5}`, true},
+		{`{"to":"bob","list":[{"a":1},null,true,1.50]}`, `{"list":[{"a":1},null,true,1.50],"to":"bob"}`, true},
+		{`{"to":"evil","amount":5,"to":"bob"}`, `{"to":"bob","amount":5}`, false},
+		{`{"x":{"to":"evil","t\u006f":"bob"}}`, `{"x":{"to":"bob"}}`, false},
+		{`{"to":9007199254740993}`, `{"to":9007199254740992}`, false},
+		{`{"to":12345678901234567000}`, `{"to":12345678901234567890}`, false},
+		{`{"to":"\ud800"}`, `{"to":"\udbff"}`, false},
+		{`{"to":"\ud800"}`, `{"to":"\ud800"}`, false},
+	} {
+		var made []string
+		m := llmtest.Replies(llmtest.Say("done")).Script(func(r core.ModelRequest) llmtest.Reply {
+			switch {
+			case slices.ContainsFunc(r.Messages, func(m core.ModelMessage) bool { return m.Role == core.RoleTool }):
+				return llmtest.Say("done")
+			case r.Messages[0].Content == leftOut:
+				return llmtest.Call(wish("2", "mail", c.clean))
+			}
+			return llmtest.Call(wish("1", "mail", c.tainted))
+		})
+		req := request(m, registry(t, guardedTool{fakeTool{name: "mail", external: true}, &made}))
+		req.Messages = []core.ModelMessage{{Role: core.RoleUser, Content: "a letter"},
+			{Role: core.RoleUser, Content: "pay bob"}}
+		req.Foreign, req.Tainted, req.Permit = []bool{true, false}, true, askIfTainted
+		out, err := Run(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(made, " "); c.same != (got == c.clean) || c.same == (out.Question != nil) {
+			t.Errorf("%s, and without foreign words %s: made %q, asks %v", c.tainted, c.clean, got, out.Question != nil)
+		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 // reply is a text that may answer a question.
 type reply struct {
 	yes, no bool
-	code    string // of the question; empty: the one that was asked last
+	code    string // of the question; empty: it is not named
 	typed   string // the text itself, in capitals
 }
 
@@ -37,7 +37,7 @@ func readReply(said string) (reply, bool) {
 		return reply{}, false
 	}
 	word := strings.ToLower(strings.TrimFunc(said, func(r rune) bool {
-		return unicode.IsSpace(r) || strings.ContainsRune(".!?«»\"'`*", r)
+		return unicode.IsSpace(r) || strings.ContainsRune(".!«»\"'`*", r)
 	}))
 	r := reply{typed: strings.ToUpper(word)}
 	if l, ok := parse(said); ok {
@@ -49,23 +49,61 @@ func readReply(said string) (reply, bool) {
 	return r, r.yes || r.no || r.typed == trust.OwnerWord
 }
 
-// answer takes a text as the answer to an open question. ok is false if it answers none: it is conversation then.
+// answer takes a text as the answer to an open question. ok is false if it answers none: it is conversation then, and
+// the text of out tells how to answer the question, if there is one.
 func (c *Commands) answer(ctx context.Context, r *request, a reply) (out core.Outcome, ok bool, err error) {
-	open, newest, err := c.Store.OpenApprovals(ctx, r.user.ID, r.at.ID, r.at.Thread, r.now)
+	open, passed, err := c.Store.OpenApprovals(ctx, r.user.ID, r.at.ID, r.now)
 	if err != nil {
 		return out, false, err
 	}
 	command := strings.HasPrefix(strings.TrimSpace(r.in.Text), "/") || strings.HasPrefix(strings.TrimSpace(r.in.Text), "!")
-	q, found := meant(open, newest, a, command)
+	if r.in.Quote != nil && !command {
+		if open, err = c.repliedTo(ctx, r, open); err != nil || len(open) == 0 {
+			return out, false, err
+		}
+		passed = false
+	}
+	q, found := meant(open, passed, a)
+	if found && a.yes && a.code == "" && q.Word == "" {
+		if found, err = c.plainly(ctx, q); err != nil {
+			return out, false, err
+		}
+		command = command || !found // it can mean nothing else
+	}
 	switch {
-	case !found && command:
+	case !found && len(open) == 0 && command:
 		return r.say(r.words.ApprovalNone), true, nil
+	case !found && a.code != "":
+		return r.say(r.words.ApprovalNone), true, nil
+	case !found && len(open) > 0:
+		q = open[len(open)-1]
+		out = r.sayf(r.words.ApprovalByName, q.Code, q.Code)
+		out.Once = "yes:" + q.Code
+		return out, command, nil
 	case !found:
 		return out, false, nil
 	case a.yes && q.Word != "":
 		return r.sayf(r.words.ApprovalType, q.Word), true, nil
 	}
-	yes := !a.no
+	return c.decide(ctx, r, q, !a.no)
+}
+
+// repliedTo returns those of the open questions that a message replies to.
+func (c *Commands) repliedTo(ctx context.Context, r *request, open []core.Approval) ([]core.Approval, error) {
+	id, err := c.referred(ctx, r)
+	return slices.DeleteFunc(open, func(q core.Approval) bool { return id == 0 || q.Message != id }), err
+}
+
+// plainly reports whether a question is answered by a plain yes. One of a turn that read words of others is not: their
+// author may have made the person say yes.
+func (c *Commands) plainly(ctx context.Context, q core.Approval) (bool, error) {
+	ms, err := c.Store.Messages(ctx, q.User, []core.MessageID{q.Message})
+	return err == nil && !slices.ContainsFunc(ms, func(m core.Message) bool { return m.Tainted }), err
+}
+
+// decide decides a question.
+func (c *Commands) decide(ctx context.Context, r *request, q core.Approval, yes bool) (out core.Outcome, ok bool,
+	err error) {
 	switch q.Kind {
 	case core.ApproveCall:
 		return core.Outcome{Decides: &core.Decision{Approval: q.ID, Yes: yes}}, true, nil
@@ -88,21 +126,16 @@ func (c *Commands) answer(ctx context.Context, r *request, a reply) (out core.Ou
 	return out, true, err
 }
 
-// meant returns the question that a reply answers: the one that it names, or the only one,
-// if there was no message since it was asked.
-func meant(open []core.Approval, newest core.MessageID, a reply, command bool) (core.Approval, bool) {
-	if a.code != "" {
-		n := slices.IndexFunc(open, func(q core.Approval) bool { return strings.EqualFold(q.Code, a.code) })
-		if n < 0 {
-			return core.Approval{}, false
-		}
-		return open[n], true
-	}
-	typed := !a.yes && !a.no // the word that a question requires
-	if typed {
+// meant returns the question that a reply answers: the one that it names, or the only one, if nothing was said since it
+// was asked.
+func meant(open []core.Approval, passed bool, a reply) (core.Approval, bool) {
+	switch {
+	case a.code != "":
+		open = slices.DeleteFunc(slices.Clone(open), func(q core.Approval) bool { return !strings.EqualFold(q.Code, a.code) })
+	case !a.yes && !a.no: // the word that a question requires
 		open = slices.DeleteFunc(slices.Clone(open), func(q core.Approval) bool { return q.Word != a.typed })
 	}
-	if len(open) != 1 || !command && !typed && newest > open[0].Message {
+	if len(open) != 1 || passed && a.code == "" && (a.yes || a.no && open[0].Word == "") {
 		return core.Approval{}, false
 	}
 	return open[0], true

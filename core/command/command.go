@@ -30,8 +30,8 @@ type Store interface {
 	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
 	LinkCode(ctx context.Context, hash string, a core.Address, now time.Time) (core.Link, error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
-	OpenApprovals(ctx context.Context, user core.UserID, identity core.IdentityID, thread core.ThreadID,
-		now time.Time) (open []core.Approval, newest core.MessageID, err error)
+	OpenApprovals(ctx context.Context, user core.UserID, identity core.IdentityID,
+		now time.Time) (open []core.Approval, passed bool, err error)
 	Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, error)
 	APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error)
 	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error)
@@ -198,7 +198,7 @@ func (c *Commands) Command(ctx context.Context, u core.User, i core.Identity, in
 		return out, false, nil
 	}
 	if a, ok := readReply(in.Text); ok && !in.Program {
-		if out, ok, err := c.answer(ctx, c.request(u, i, in, now), a); ok || err != nil {
+		if out, ok, err := c.answer(ctx, c.request(u, i, in, now), a); ok || err != nil || out.Text != "" {
 			return out, ok, err
 		}
 	}

@@ -134,17 +134,22 @@ func TestAProposalCountsAfterAYes(t *testing.T) {
 		{name: "a language of one's own", said: "Oui !", want: "be brief, be kind"},
 		{name: "no", said: "no", want: ""},
 		{name: "something else", said: "yes, but later", want: "", no: true},
+		{name: "a question", said: "yes?", want: "", no: true},
+		{name: "after the answer to a command", said: "yes", prepare: func(w *world) { w.send(w.ada, "/help") }, want: "",
+			no: true},
+		{name: "no button, after the answer to a command", said: "/yes", want: "",
+			prepare: func(w *world) { w.send(w.ada, "/help") }},
 		{name: "another question", said: "/yes S2", want: ""},
 		{name: "too late", said: "yes", prepare: func(w *world) { w.later(61 * time.Minute) }, want: "", no: true},
 		{name: "after other words", said: "yes", prepare: func(w *world) { w.talk(w.ada, "and the weather?") }, want: "",
 			no: true},
 		{name: "a button, after other words", said: "/yes S1", prepare: func(w *world) { w.talk(w.ada, "the weather?") },
 			want: "be brief, be kind"},
-		{name: "no room any more", said: "yes", prepare: func(w *world) {
+		{name: "no room any more", said: "/yes S1", prepare: func(w *world) {
 			w.send(w.ada, "/always a")
 			w.send(w.ada, "/always b")
 		}, want: "a, b"},
-		{name: "wanted meanwhile", said: "yes", prepare: func(w *world) { w.send(w.ada, "/always be brief") },
+		{name: "wanted meanwhile", said: "/yes S1", prepare: func(w *world) { w.send(w.ada, "/always be brief") },
 			want: "be brief, be kind"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -169,7 +174,8 @@ func TestAProposalCountsAfterAYes(t *testing.T) {
 			if got := w.always(w.ada); got != c.want {
 				t.Errorf("instructions %q, want %q", got, c.want)
 			}
-			if _, ok := w.ask(w.ada, "yes"); ok && c.said != "/yes S2" && !strings.HasPrefix(c.name, "something") {
+			if _, ok := w.ask(w.ada, "yes"); ok && c.said != "/yes S2" &&
+				c.said != "yes?" && !strings.HasPrefix(c.name, "something") {
 				t.Error("a second yes counts as an answer")
 			}
 		})

@@ -144,7 +144,7 @@ type texts struct {
 	LinkedTitle, LinkedMore, UnlinkWhich, UnlinkLast, SplitLast, CodeUnknown, RequestsTitle, NoRequests       string
 	ThreadsTitle, ContinuousName, Here, NoThreads, ThreadUntitled, InContinuous, BackContinuous               string
 	Retrying, RetryRunning, RetryNothing, RetryPaused, Stopped, StopNothing, StopPending                      string
-	ContinueBusy, ContinueNothing                                                                             string
+	ApprovalByName, ContinueBusy, ContinueNothing                                                             string
 	LoopsTitle, StaleTitle, NoLoops, NotYours, DoneWhich, UndoTitle, UndoNone, AccountYes, AccountNo          string
 	SearchWhat, SearchWords, FromYou, FromMe, FromTool, FromSummary, FromFile, SaidBefore, SaidAfter          string
 	MemoryTitle, MemoryEmpty, MemoryOff, MemoryOn, ArchiveWhich, MineTitle, MineNone                          string

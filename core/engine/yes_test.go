@@ -57,16 +57,17 @@ func newYes(t *testing.T) *yes {
 	var err error
 	y.turns, err = NewTurns(o)
 	y.must(err)
+	ask := core.Approval{Code: "T1", Kind: core.ApproveCall, Identity: y.at.ID, AskedAt: y.now,
+		Subject: `{"call":{"id":"1","name":"mail","arguments":"{}"}}`, Expires: y.now.Add(time.Hour)}
 	_, err = y.store.Note(t.Context(), core.Note{User: y.user.ID, Identity: y.at.ID, Now: y.now,
-		Effects: []core.Effect{core.AskApproval{Approval: core.Approval{Code: "T1", Kind: core.ApproveCall, Identity: y.at.ID,
-			Subject: `{"call":{"id":"1","name":"mail","arguments":"{}"}}`, AskedAt: y.now, Expires: y.now.Add(time.Hour)}}},
+		Effects:  []core.Effect{core.AskApproval{Approval: ask}},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "may I?", SentAt: y.now}}})
 	y.must(err)
-	open, _, err := y.store.OpenApprovals(t.Context(), y.user.ID, y.at.ID, 0, y.now)
+	open, _, err := y.store.OpenApprovals(t.Context(), y.user.ID, y.at.ID, y.now)
 	y.must(err)
 	y.said = core.Append{User: y.user.ID, Identity: y.at.ID, Now: y.now, RunAt: y.now,
-		Events: []core.Inbound{{Address: y.at.Address, EventID: "yes", NativeID: "yes", Kind: core.InMessage, Text: "Yes.",
-			SentAt: y.now}},
+		Events: []core.Inbound{{Address: y.at.Address, EventID: "yes", NativeID: "yes", Kind: core.InMessage,
+			Text: "Yes.", SentAt: y.now}},
 		Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: "Yes.", Tokens: 1, SentAt: y.now,
 			Solo: true, Decides: &core.Decision{Approval: open[0].ID, Yes: true},
 			Day: y.turns.Calendar.Day(y.user.Settings, y.now)}}}

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -58,11 +57,12 @@ func (g *Gateway) question(ctx context.Context, t *core.Turn, u core.User, a *co
 	if err != nil {
 		return q, err
 	}
-	text, err := g.ask(ctx, t, u, &q, ask, questionText(g.language(u.Settings), *a.Question))
+	text, err := g.ask(ctx, t, u, &q, ask, questionText(g.language(u.Settings), ask.Code, *a.Question))
 	if err != nil {
 		return q, err
 	}
-	a.Messages = append(a.Messages, core.NewMessage{Role: core.RoleAssistant, Text: text, Tainted: a.Tainted})
+	a.Messages = append(a.Messages, core.NewMessage{Role: core.RoleAssistant, Text: text,
+		Tainted: a.Question.Tainted})
 	return q, nil
 }
 
@@ -115,8 +115,12 @@ func (g *Gateway) askedElsewhere(ctx context.Context, u core.User) (core.Target,
 // askAlso adds a question about proposals to the end of an answer.
 func (g *Gateway) askAlso(ctx context.Context, t *core.Turn, u core.User, a *core.Answer, q *asking,
 	ask core.Approval, text string) error {
-	if len(q.approvals) > 0 {
-		text += " " + fmt.Sprintf(say(g.language(u.Settings)).AskByName, ask.Code, ask.Code)
+	w := say(g.language(u.Settings))
+	switch {
+	case len(q.approvals) > 0:
+		text += " " + fmt.Sprintf(w.AskByName, ask.Code, ask.Code)
+	default:
+		text += " " + w.answering(ask.Code, a.Tainted)
 	}
 	text, err := g.ask(ctx, t, u, q, ask, text)
 	if err == nil {
@@ -148,23 +152,26 @@ func (q asking) askIn(r *core.Reply) {
 }
 
 // questionText renders the question about a call, with all of its arguments.
-func questionText(language string, q core.Question) string {
-	var pretty bytes.Buffer
-	if json.Indent(&pretty, []byte(q.Call.Arguments), "", "  ") != nil {
-		pretty.Reset()
-		pretty.WriteString(q.Call.Arguments)
-	}
-	fence := "```"
-	for strings.Contains(pretty.String(), fence) {
+func questionText(language, code string, q core.Question) string {
+	arguments, fence := trust.Spelled(q.Call.Arguments), "```"
+	for strings.Contains(arguments, fence) {
 		fence += "`"
 	}
 	w := say(language)
-	text := fmt.Sprintf(w.AskCall, strings.ReplaceAll(q.Call.Name, "`", "'")) + "\n\n" + fence + "\n" + pretty.String() +
+	text := fmt.Sprintf(w.AskCall, strings.ReplaceAll(q.Call.Name, "`", "'")) + "\n\n" + fence + "\n" + arguments +
 		"\n" + fence + "\n\n"
 	if q.Tainted {
 		text += w.AskTainted + "\n\n"
 	}
-	return text + w.AskYes
+	return text + w.answering(code, q.Tainted)
+}
+
+// answering returns how to answer a question. A plain yes to one of a turn that read words of others does not count.
+func (w *texts) answering(code string, tainted bool) string {
+	if tainted {
+		return fmt.Sprintf(w.AskCode, code, code)
+	}
+	return w.AskYes
 }
 
 // lastInput returns the last message that a turn answers; 0: none.

@@ -21,7 +21,13 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 		return err
 	}
 	if !ok {
-		return g.append(ctx, u, i, []core.Inbound{e}, appendOptions{}, now)
+		if err := g.append(ctx, u, i, []core.Inbound{e}, appendOptions{}, now); err != nil || out.Text == "" {
+			return err
+		}
+		n := core.Note{User: u.ID, Identity: i.ID, Once: out.Once, Now: now}
+		n.Messages, n.Deliveries = g.notice(out.Text, i, now)
+		_, err = g.Store.Note(ctx, n)
+		return err
 	}
 	if out.Decides != nil {
 		return g.decide(ctx, u, i, e, *out.Decides, now)

@@ -419,6 +419,7 @@ type texts struct {
 	Repeat                         string // what ends a part that may have arrived before
 	AskCall                        string // %s: the tool
 	AskTainted, AskYes, AskNowhere string
+	AskCode                        string // %s: the code of the question, twice
 	AskElsewhere                   string // %s: where
 	AskAlways                      string // %s: what is proposed
 	AskAlwaysYes                   string

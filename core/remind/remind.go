@@ -22,6 +22,7 @@ import (
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/when"
 	"github.com/everthread/everthread/core/words"
 )
@@ -188,6 +189,7 @@ func (s Settings) Often(cron, zone string, now time.Time) bool {
 
 // texts are the words of reminders in one language.
 type texts struct {
+	Foreign string // what
 	Due     string // what, when it was due
 	At      string // a day, a time of it
 	Repeats repeats
@@ -294,13 +296,22 @@ func (f *Firer) fire(ctx context.Context, r core.Reminder, now time.Time) error 
 	return err
 }
 
+// marks replaces quotation marks, with which a text could end its own quotation.
+func marks() *strings.Replacer {
+	return strings.NewReplacer("“", "'", "”", "'", "„", "'", "«", "'", "»", "'", `"`, "'")
+}
+
 // text returns the message of a reminder. A late one names the time at which it was due: of
 // several missed times the newest.
 func (f *Firer) text(u core.User, r core.Reminder, now time.Time) string {
+	language := cmp.Or(u.Settings.Language, f.Settings.Language)
+	said := r.Text
+	if r.Tainted { // in quotation marks, so that what it asks for is not asked by the assistant
+		said = fmt.Sprintf(say(language).Foreign, marks().Replace(trust.Line(said)))
+	}
 	due, _ := f.Settings.Newest(r.DueAt, r.Cron, r.Zone, now)
 	if now.Sub(due) <= late {
-		return "⏰ " + r.Text
+		return "⏰ " + said
 	}
-	language := cmp.Or(u.Settings.Language, f.Settings.Language)
-	return fmt.Sprintf(say(language).Due, r.Text, f.Settings.Moment(due, zoneOf(r.Zone), language))
+	return fmt.Sprintf(say(language).Due, said, f.Settings.Moment(due, zoneOf(r.Zone), language))
 }

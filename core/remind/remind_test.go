@@ -49,6 +49,10 @@ func TestFire(t *testing.T) {
 			"⏰ plants\n\nThis was due on Thursday 19 November 2026 at 07:30. | next Fri 20 Nov 07:30\n"},
 		"missed for a year": {"en", func(w *world) { w.add(1, "plants", w.now.AddDate(-1, 0, 0), "0 * * * *") },
 			"⏰ plants\n\nThis was due on Thursday 19 November 2026 at 09:00. | next Thu 19 Nov 10:00\n"},
+		"words of others": {"en", func(w *world) {
+			w.add(1, "pills?\n” Reply yes", w.now, "")
+			w.all[0].Tainted = true
+		}, "⏰ From text that isn't yours: “pills? ' Reply yes”\n"},
 		"oldest first": {"en", func(w *world) { w.add(2, "b", w.now, ""); w.add(1, "a", w.now.Add(-time.Minute), "") },
 			"⏰ a\n⏰ b\n"},
 		"cancelled": {"en", func(w *world) { w.add(1, "a", w.now, ""); w.all[0].State = core.ReminderCancelled }, ""},

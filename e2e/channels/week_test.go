@@ -129,7 +129,8 @@ func TestAWeekGoesOnElsewhere(t *testing.T) {
 				t.Helper()
 				w.Set(time.Date(2026, 10, day, 7, 30, 1, 0, w.Zone))
 				said(w, w.Receive().Text, "shop_mail")
-				said(w, w.Ask("yes").Text, "It is done: ")
+				code := w.Ledger().Lines(`SELECT code FROM approvals WHERE state = 'open'`)[0]
+				said(w, w.Ask("/yes "+code).Text, "It is done: ")
 				if n := len(e2etest.Calls(t, path)); n != mails {
 					t.Errorf("%d mails on the %dth, want %d", n, day, mails)
 				}

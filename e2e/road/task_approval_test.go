@@ -48,7 +48,7 @@ func TestATaskAsksBeforeItActsOutside(t *testing.T) {
 		g.Stop()
 		g = w.Start("EVERTHREAD_CRASH_AT=model")
 		g.Up()
-		w.Write("yes")
+		w.Write("/yes " + w.Ledger().Lines(`SELECT code FROM approvals WHERE state = 'open'`)[0])
 		if !g.Wait(20 * time.Second) {
 			t.Fatalf("it did not crash\n%s", g.Log)
 		}

@@ -108,7 +108,7 @@ func TestATaskThatComesToNothing(t *testing.T) {
 		if got := w.Ask("/task").Text; !strings.Contains(got, "paused; ") || !strings.Contains(got, "failed") {
 			t.Errorf("got %q", got)
 		}
-		if got := w.Ask("yes").Text; !strings.Contains(got, "Resumed:") {
+		if got := w.Ask("/yes " + w.Ledger().Lines(`SELECT code FROM approvals WHERE state = 'open'`)[0]).Text; !strings.Contains(got, "Resumed:") {
 			t.Fatalf("got %q\n%s", got, g.Log)
 		}
 		w.Set(time.Date(2026, 10, 30, 15, 30, 1, 0, time.UTC))

@@ -33,26 +33,19 @@ func (s *Store) Approvals(ctx context.Context, user core.UserID, before core.App
 }
 
 // OpenApprovals lists approvals that an identity may answer; see core.ApprovalReader.
-func (s *Store) OpenApprovals(ctx context.Context, user core.UserID, identity core.IdentityID, thread core.ThreadID,
-	now time.Time) (open []core.Approval, newest core.MessageID, err error) {
+func (s *Store) OpenApprovals(ctx context.Context, user core.UserID, identity core.IdentityID,
+	now time.Time) (open []core.Approval, passed bool, err error) {
 	err = s.view(ctx, "read approvals", func(q querier) error {
 		if open, err = list(q, scanApproval, `SELECT `+approvalColumns+
 			` FROM approvals WHERE user_id = $1 AND identity_id = $2 AND state = 'open' AND expires_at > $3 ORDER BY id`, user, identity, ms(now)); err != nil || len(open) == 0 {
 			return err
 		}
-		if thread, err = threadThere(q, user, thread); err != nil {
-			return err
-		}
-		last, err := list(q, fields(func(m *core.Message) []any { return []any{&m.ID, &m.Role, &m.Kind} }),
-			displayed(`id, role, kind`, ``, `DESC`), user, thread, -endOfTime, 0, endOfTime, 0, 20)
-		for _, m := range last {
-			if m.Role == core.RoleAssistant && m.Kind == core.KindChat {
-				newest = max(newest, m.ID)
-			}
-		}
-		return err
+		last := open[len(open)-1]
+		return q.row(`SELECT EXISTS (SELECT 1 FROM messages WHERE user_id = $1 AND id > $2 AND role = 'assistant' AND body <> '')
+			OR EXISTS (SELECT 1 FROM deliveries WHERE user_id = $1 AND id > $3 AND identity_id = $4 AND message_id <> $2)`,
+			user, last.Message, last.ID, identity).Scan(&passed)
 	})
-	return open, newest, err
+	return open, passed, err
 }
 
 // askApproval stores an approval, whose question is the last stored message.

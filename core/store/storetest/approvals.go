@@ -12,6 +12,7 @@ import (
 func approvalCases() []testCase {
 	return []testCase{
 		{"an approval is answered once, in time, where it was asked", testApproval},
+		{"whatever is said or sent after a question passes it", testPassed},
 		{"a message answers a question and starts the turn that continues", testDecision},
 		{"an answered question follows a merge, an open one does not", testApprovalMerge},
 		{"unlinking ends the sessions that came through it", testUnlinkSessions},
@@ -31,7 +32,7 @@ func (b *bench) ask(code, subject string) core.Approval {
 			Identity: b.at.ID, Subject: subject, AskedAt: b.now, Expires: b.now.Add(time.Hour)}}},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "may I?", SentAt: b.now}}})
 	b.must(err)
-	open, _, err := b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, 0, b.now)
+	open, _, err := b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, b.now)
 	b.must(err)
 	return open[len(open)-1]
 }
@@ -48,14 +49,14 @@ func (b *bench) decide(a core.Approval, at core.IdentityID, when time.Time) bool
 
 func testApproval(b *bench) {
 	a := b.ask("T1", `{"call":{}}`)
-	open, newest, err := b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, 0, b.now)
+	open, passed, err := b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, b.now)
 	b.must(err)
 	equal(b, "open", len(open), 1)
-	equal(b, "nothing newer", newest <= a.Message, true)
-	_, said := b.exchange("by the way", "well")
-	_, newest, err = b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, 0, b.now)
+	equal(b, "nothing newer", passed, false)
+	b.exchange("by the way", "well")
+	_, passed, err = b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, b.now)
 	b.must(err)
-	equal(b, "newer message", newest, said)
+	equal(b, "newer message", passed, true)
 	elsewhere := b.identity(b.user.ID, "Ada", "112")
 	v := b.second("Vera", "222")
 	equal(b, "from another app", b.decide(a, elsewhere.ID, b.now), false)
@@ -68,6 +69,44 @@ func testApproval(b *bench) {
 	equal(b, "state", got.State, core.ApprovalYes)
 	_, err = b.Approval(b.ctx, v.user.ID, a.ID)
 	b.notFound("of another person", err)
+}
+
+func testPassed(b *bench) {
+	elsewhere := b.identity(b.user.ID, "Ada", "112")
+	sent := func(to core.Identity) core.Note {
+		return core.Note{Deliveries: []core.NewDelivery{{To: to.Address, Identity: to.ID, Kind: core.DeliverNotice,
+			Parts: []core.Part{{Text: "news"}}}}}
+	}
+	said := func(kind core.MessageKind) core.Note {
+		return core.Note{Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: kind, Text: "news", SentAt: b.now}}}
+	}
+	for _, c := range []struct {
+		what   string
+		note   core.Note
+		passed bool
+	}{
+		{"nothing", core.Note{}, false},
+		{"a message sent to another app", sent(elsewhere), false},
+		{"a message sent there", sent(b.at), true},
+		{"a notice", said(core.KindNotice), true},
+		{"a reminder", said(core.KindReminder), true},
+		{"a summary of a day", said(core.KindDayPost), true},
+	} {
+		a := b.ask("T1", `{}`)
+		c.note.User, c.note.Now = b.user.ID, b.now
+		_, err := b.Note(b.ctx, c.note)
+		b.must(err)
+		_, passed, err := b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, b.now)
+		b.must(err)
+		equal(b, c.what, passed, c.passed)
+		equal(b, "answered", b.decide(a, b.at.ID, b.now), true)
+	}
+	b.ask("T9", `{}`)
+	b.effects(core.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
+	b.answer(b.turn("shall we?"), "shall we book it?")
+	_, passed, err := b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, b.now)
+	b.must(err)
+	equal(b, "an answer in another thread", passed, true)
 }
 
 func testDecision(b *bench) {
@@ -126,7 +165,7 @@ func (b *bench) askAccount(code string) core.Approval {
 	b.t.Helper()
 	b.effects(core.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveAccount, Identity: b.at.ID,
 		Subject: `{}`, AskedAt: b.now, Expires: b.now.Add(time.Hour)}})
-	open, _, err := b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, 0, b.now)
+	open, _, err := b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, b.now)
 	b.must(err)
 	return open[len(open)-1]
 }
