@@ -266,7 +266,7 @@ func TestWhatIsWrittenIsWhatWasAnswered(t *testing.T) {
 	text := rapid.StringMatching(`[ -~äéß\x{4e00}"'#:{}%\\]{1,30}`)
 	rapid.Check(t, func(t *rapid.T) {
 		a := setup.Answers{Language: rapid.SampledFrom([]string{"en", "fr"}).Draw(t, "language"), Zone: "Europe/Paris",
-			DataDir: text.Draw(t, "dir"), LLM: setup.Model{Provider: "openai", BaseURL: text.Draw(t, "base"),
+			DataDir: filepath.Join(dir, text.Draw(t, "dir")), LLM: setup.Model{Provider: "openai", BaseURL: text.Draw(t, "base"),
 				Key: text.Draw(t, "key"), Name: text.Draw(t, "model")},
 			Database: text.Draw(t, "database"), Secret: text.Draw(t, "secret"), Listen: "127.0.0.1:8081",
 			Channels: []setup.Channel{{Key: "telegram", Tried: channel.Tried{Comment: "b",
