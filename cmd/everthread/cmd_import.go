@@ -22,6 +22,9 @@ type importCmd struct {
 	File   string `arg:"" type:"path" help:"Archive: a file, a folder or a ZIP file."`
 	whose
 	Me          string `placeholder:"NAME" help:"The user's name in the archive; comma-separated names if channels differ."`
+	Assistant   string `placeholder:"NAME" help:"The assistant's name in the archive, if it does not say who that is; default: nobody."`
+	DayFirst    bool   `xor:"order" help:"In dates such as 01/02/2024 the day comes first."`
+	MonthFirst  bool   `xor:"order" help:"In such dates the month comes first."`
 	Zone        string `placeholder:"ZONE" help:"Time zone of times without one; default: the user's."`
 	NoSummaries bool   `help:"Write no summaries of the days."`
 	DryRun      bool   `help:"Only show what would be imported."`
@@ -39,6 +42,13 @@ func (c importCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	if err != nil {
 		return err
 	}
+	o.Assistant = c.Assistant
+	switch {
+	case c.DayFirst:
+		o.Order = history.DayFirst
+	case c.MonthFirst:
+		o.Order = history.MonthFirst
+	}
 	if o.Me = c.Me; c.Zone != "" {
 		if o.Zone, err = time.LoadLocation(c.Zone); err != nil {
 			return errUsage{fmt.Errorf("%s is no time zone such as Europe/Paris", c.Zone)}
@@ -55,7 +65,7 @@ func (c importCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	if err == nil && c.Format == "jsonl" {
 		survey.Digest, err = history.Digest(file)
 	}
-	if errors.Is(err, history.ErrMe) {
+	if errors.Is(err, history.ErrMe) || errors.Is(err, history.ErrOrder) {
 		return errUsage{err}
 	}
 	if err != nil {

@@ -29,9 +29,59 @@ func (a *Archive) document(name string, out output, read func(d *document) error
 	}
 	defer r.Close()
 	piece := &bounded{r, maxElement}
-	in := skipMark(piece)
+	in := skipMark(&quoter{in: bufio.NewReader(piece)})
 	d := &document{json.NewDecoder(in), in, piece, name, out}
 	return d.ended(read(d))
+}
+
+// quoter reads JSON, and puts values without quotes into them: Telegram Desktop 4.1 wrote paths of emoji so.
+type quoter struct {
+	in                              *bufio.Reader
+	within, escaped, value, missing bool // a text, after \, before a value, a value without quotes
+}
+
+// Read reads the corrected JSON.
+func (q *quoter) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		var b byte
+		if b, err = q.in.ReadByte(); err != nil {
+			break
+		}
+		switch {
+		case q.missing && strings.IndexByte(",}]\r\n", b) >= 0, q.value && !q.missing && q.opens(b):
+			q.missing = !q.missing
+			q.value = false
+			err = q.in.UnreadByte()
+			b = '"'
+		case q.missing && (b == '"' || b == '\\'):
+			continue
+		case q.missing:
+		case q.within:
+			q.within = q.escaped || b != '"'
+			q.escaped = !q.escaped && b == '\\'
+		default:
+			q.within = b == '"'
+			q.value = b == ':' || q.value && strings.IndexByte(" \t\r\n", b) >= 0
+		}
+		p[n] = b
+		n++
+	}
+	if n > 0 {
+		return n, nil // the error comes again
+	}
+	return 0, err
+}
+
+// opens reports whether b begins a value that JSON does not know.
+func (q *quoter) opens(b byte) bool {
+	rest, _ := q.in.Peek(4)
+	word := string(b) + string(rest)
+	for _, known := range []string{"true", "false", "null"} {
+		if strings.HasPrefix(word, known) {
+			return false
+		}
+	}
+	return strings.IndexByte("\"{[-0123456789,}] \t\r\n", b) < 0
 }
 
 // next passes the next value of a document to f. A value of another type is left out.

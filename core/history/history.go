@@ -103,7 +103,17 @@ type Options struct {
 	Max  int64 // bytes of a file in a folder
 	// Me names the user, if an archive has conversations of several people.
 	Me string
+	// Assistant names the assistant, if the archive does not say who that is; empty: nobody is.
+	Assistant string
+	// Order is that of day and month in dates: DayFirst, MonthFirst, or empty if the archive shows it.
+	Order string
 }
+
+// Orders of day and month; see Options.
+const (
+	DayFirst   = "day"
+	MonthFirst = "month"
+)
 
 // format is one kind of archive.
 type format struct {

@@ -181,7 +181,7 @@ func TestWhoIsWho(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.bring("whatsapp", "testdata/whatsapp/android", "Bob")
-	want := "assistant chat: Meet at 12:30 - or later?\nuser chat: [photo: the view]\nuser chat: [file]\nuser chat, from Cy: hello\nassistant chat: see https://example.org: nice"
+	want := "user chat, from Ada: Meet at 12:30 - or later?\nuser chat: [photo: the view]\nuser chat: [file]\nuser chat, from Cy: hello\nuser chat, from Ada: see https://example.org: nice"
 	if got := w.said(0); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}

@@ -24,16 +24,17 @@ func TestWordsOfDeletedAccounts(t *testing.T) {
 		name, file, me string
 		want           []string
 	}{
-		{"a chat of two and a group", "telegram/deleted", "", []string{"assistant chat: are you coming?", "user chat: yes",
-			"user chat, from Deleted account: they said so", "assistant chat: of a chat without a number",
-			"user chat: of nobody at all", "assistant chat: who drives?", "user chat, from Deleted account 7: not me",
-			"assistant chat: I do, then", "user chat, from Bob: of an old export",
+		{"a chat of two and a group", "telegram/deleted", "", []string{"user chat, from Deleted account 8: are you coming?",
+			"user chat: yes",
+			"user chat, from Deleted account: they said so", "user chat, from Deleted account 9: of a chat without a number",
+			"user chat: of nobody at all", "user chat, from Deleted account 6: who drives?", "user chat, from Deleted account 7: not me",
+			"user chat, from Deleted account 6: I do, then", "user chat, from Bob: of an old export",
 			"user chat, from Deleted account 12: of a channel that is gone"}},
 		{"nobody else in it", "telegram/alone", "", []string{"user chat: one", "user chat: two"}},
 		{"one of them is me", "telegram/deleted", "deleted account 7",
-			[]string{"assistant chat: who drives?", "user chat, from Deleted account 7: not me"}},
+			[]string{"user chat, from Deleted account 6: who drives?", "user chat, from Deleted account 7: not me"}},
 		{"numbers for names", "whatsapp/numbers", "Ada",
-			[]string{"assistant chat: it is me", "user chat, from Bob: is WhatsApp end-to-end encrypted?",
+			[]string{"user chat, from +1 (555) 010‑0199: it is me", "user chat, from Bob: is WhatsApp end-to-end encrypted?",
 				"user chat, from +15550199: my new number", "user chat: my aunt changed their phone number, too"}},
 		{"one of the numbers is me", "whatsapp/numbers", "+15550199", []string{"user chat: my new number"}},
 		{"ChatGPT", "chatgpt/removed", "", []string{"user chat: first", "assistant chat: last"}},
@@ -71,7 +72,7 @@ func TestAGroupInWhichThePersonSaidNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.bring("telegram", file, "")
-	if got := w.said(0); got != "assistant chat: is anybody there?" {
+	if got := w.said(0); got != "user chat, from Bob: is anybody there?" {
 		t.Errorf("got %s", got)
 	}
 }

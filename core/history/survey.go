@@ -44,16 +44,17 @@ type Survey struct {
 	Digest   string         `json:"digest,omitempty"`
 
 	days map[string]bool
-	said map[string]map[string]int // by chat and name
-	told map[string]bool           // chats that say who the user is
+	said map[string]map[string]int    // by chat and name
+	told map[string]bool              // chats that say who the user is
+	set  map[string]map[core.Role]int // messages by name and role, of those whose role the archive says
 	who  roles
 }
 
-// roles names the user and the assistants in the chats that do not say.
+// roles names the user and the assistant in the chats that do not say.
 type roles struct {
 	me        string
-	named     bool              // me was given, or is the user's name
-	assistant map[string]string // by chat
+	named     bool // me was given, or is the user's name
+	assistant string
 }
 
 const (
@@ -65,7 +66,7 @@ const (
 // the archive; empty: name, if there is a speaker of that name.
 func NewSurvey(a *Archive, format string, o Options, me, name string, label func(time.Time) string) (*Survey, error) {
 	s := &Survey{Why: map[string]int{}, days: map[string]bool{}, said: map[string]map[string]int{},
-		told: map[string]bool{}}
+		told: map[string]bool{}, set: map[string]map[core.Role]int{}}
 	chats := map[string]bool{}
 	people := 0
 	err := Read(a, format, o, Taker{Fact: func(Fact) { s.Memory++ }, Left: s.leave, Line: func(l Line) error {
@@ -85,6 +86,12 @@ func NewSurvey(a *Archive, format string, o Options, me, name string, label func
 		if l.Told || l.Role == core.RoleUser {
 			s.told[l.Chat] = true
 		}
+		if l.Role != "" && l.From != "" && (s.set[l.From] != nil || len(s.set) < mostSpeakers) {
+			if s.set[l.From] == nil {
+				s.set[l.From] = map[core.Role]int{}
+			}
+			s.set[l.From][l.Role]++
+		}
 		if l.Role == "" && people < mostSpeakers {
 			if s.said[l.Chat] == nil {
 				s.said[l.Chat] = map[string]int{}
@@ -99,7 +106,7 @@ func NewSurvey(a *Archive, format string, o Options, me, name string, label func
 		return nil, err
 	}
 	s.Chats, s.Days = len(chats), len(s.days)
-	return s, s.recognise(me, name)
+	return s, s.recognise(me, name, o.Assistant)
 }
 
 func (s *Survey) leave(l Left) {
@@ -128,9 +135,8 @@ func (s *Survey) files(a *Archive, l Line) {
 	}
 }
 
-// recognise decides which speaker is the user, and which of the others is the assistant
-// of a chat: the one with most messages.
-func (s *Survey) recognise(me, name string) error {
+// recognise decides which speaker is the user, and which is the assistant: the one so named, or nobody.
+func (s *Survey) recognise(me, name, assistant string) error {
 	all, open := map[string]int{}, map[string]int{}
 	for id, chat := range s.said {
 		for from, n := range chat {
@@ -145,18 +151,30 @@ func (s *Survey) recognise(me, name string) error {
 		}
 		s.who.named = strings.EqualFold(s.who.me, me) || strings.EqualFold(s.who.me, name)
 	}
-	names := mostFirst(all)
-	s.who.assistant = map[string]string{}
-	for id, chat := range s.said {
-		others := slices.DeleteFunc(mostFirst(chat), func(from string) bool { return from == s.who.me })
-		if len(others) > 0 {
-			s.who.assistant[id] = others[0]
+	if assistant != "" {
+		others := slices.DeleteFunc(mostFirst(all), func(from string) bool { return from == s.who.me })
+		if s.who.assistant = pick(others, assistant, ""); s.who.assistant == "" {
+			return fmt.Errorf("%w: --assistant %s is none of %s", ErrMe, assistant,
+				strings.Join(others[:min(len(others), 10)], ", "))
 		}
 	}
-	for _, from := range names[:min(len(names), shownLeft)] {
-		s.Speakers = append(s.Speakers, Speaker{from, all[from], s.is(from)})
-	}
+	s.list(all)
 	return nil
+}
+
+// list lists the speakers, those with most messages first.
+func (s *Survey) list(all map[string]int) {
+	for _, from := range mostFirst(all) {
+		s.Speakers = append(s.Speakers, Speaker{from, all[from], s.who.is(from)})
+	}
+	for from, roles := range s.set {
+		for role, n := range roles {
+			s.Speakers = append(s.Speakers, Speaker{from, n, string(role)})
+		}
+	}
+	slices.SortFunc(s.Speakers, func(a, b Speaker) int {
+		return cmp.Or(cmp.Compare(b.Messages, a.Messages), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Is, b.Is))
+	})
 }
 
 // mostFirst returns names, those with most messages first.
@@ -166,16 +184,14 @@ func mostFirst(said map[string]int) []string {
 	})
 }
 
-func (s *Survey) is(from string) string {
-	if from == s.who.me {
+func (r roles) is(from string) string {
+	switch from {
+	case r.me:
 		return "user"
+	case r.assistant:
+		return "assistant"
 	}
-	for id, chat := range s.said {
-		if chat[from] > 0 && s.who.assistant[id] != from {
-			return "other"
-		}
-	}
-	return "assistant"
+	return "other"
 }
 
 // pick returns which of names is the user, empty if unknown.
@@ -215,7 +231,7 @@ func (r roles) role(l Line) (role core.Role, from string) {
 		return l.Role, l.ForwardedFrom
 	case l.From == r.me:
 		return core.RoleUser, l.ForwardedFrom
-	case l.From == r.assistant[l.Chat]:
+	case l.From == r.assistant && r.assistant != "":
 		return core.RoleAssistant, l.ForwardedFrom
 	}
 	return core.RoleUser, cmp.Or(text.OneLine(l.From), "?")

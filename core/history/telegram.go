@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,10 +44,40 @@ type telegramMessage struct {
 	Contact  *struct {
 		First string `json:"first_name"`
 		Last  string `json:"last_name"`
+		Phone string `json:"phone_number"`
 	} `json:"contact_information"`
-	Poll *struct {
+	Place   string `json:"place_name"`
+	Address string `json:"address"`
+	Poll    *struct {
 		Question string `json:"question"`
+		Answers  []struct {
+			Text   string `json:"text"`
+			Voters int    `json:"voters"`
+		} `json:"answers"`
 	} `json:"poll"`
+	List *struct {
+		Title   telegramWords `json:"title"`
+		Answers []struct {
+			Text telegramWords `json:"text"`
+		} `json:"answers"`
+	} `json:"todo_list"`
+	Reactions []struct {
+		Type   string `json:"type"`
+		Emoji  string `json:"emoji"`
+		Count  int    `json:"count"`
+		Recent []struct {
+			From string `json:"from"`
+		} `json:"recent"`
+	} `json:"reactions"`
+}
+
+// telegramWords is a text, plain or in pieces.
+type telegramWords string
+
+// UnmarshalJSON reads either form.
+func (t *telegramWords) UnmarshalJSON(b []byte) error {
+	*t = telegramWords(telegramText(b))
+	return nil
 }
 
 // telegramID identifies a sender, also of a deleted account, such as user42.
@@ -138,7 +169,7 @@ func (t *telegram) message(c *telegramChat) error {
 		return err
 	}
 	l := Line{Chat: c.id, Title: c.name, ID: strconv.FormatInt(m.ID, 10), At: m.Unix.Time, From: m.From,
-		Role: c.role(string(m.FromID)), Told: c.me != ""}
+		Role: c.role(string(m.FromID)), Told: c.me != "" || c.ofTwo()}
 	if l.At.IsZero() {
 		l.At, _ = time.ParseInLocation("2006-01-02T15:04:05", m.Date, t.zone)
 	}
@@ -148,6 +179,9 @@ func (t *telegram) message(c *telegramChat) error {
 	l.Quote = c.texts[m.Reply]
 	l.Text = m.attach(&l, path.Dir(t.name), cmp.Or(telegramText(m.Entities), telegramText(m.Text)))
 	c.remember(m.ID, l.Text)
+	if l.Text != "" {
+		l.Text += m.reacted()
+	}
 	return t.out.line(l)
 }
 
@@ -163,17 +197,20 @@ func forwardedFrom(raw json.RawMessage) string {
 	return name
 }
 
-// role returns the role of a sender in a chat of two, empty in others.
+// ofTwo reports whether a chat is between the user and one other, whom its id names.
+func (c *telegramChat) ofTwo() bool { return c.kind == "personal_chat" || c.kind == "bot_chat" }
+
+// role returns the role of a sender if the export says it: a bot is an assistant, a person is not.
 func (c *telegramChat) role(from string) core.Role {
 	switch {
 	case c.kind == "saved_messages":
 		return core.RoleUser
-	case c.kind == "personal_chat" || c.kind == "bot_chat":
-		if from == "user"+c.id || c.me != "" && from != c.me && from != "" {
+	case c.ofTwo() && (from == "user"+c.id || c.me != "" && from != c.me && from != ""):
+		if c.kind == "bot_chat" {
 			return core.RoleAssistant
 		}
-		return core.RoleUser
-	case c.me != "" && from == c.me:
+		return ""
+	case c.ofTwo(), c.me != "" && from == c.me:
 		return core.RoleUser
 	}
 	return ""
@@ -218,17 +255,61 @@ func (m telegramMessage) attach(l *Line, folder, text string) string {
 	return placeholder(f, m.Emoji, text)
 }
 
-// other returns the text of a message with its location, contact or poll.
+// other returns the text of a message with its place, contact, poll or list.
 func (m telegramMessage) other(text string) string {
 	switch {
 	case m.Location != nil:
-		text += fmt.Sprintf("\n[location %g, %g]", m.Location.Latitude, m.Location.Longitude)
+		text += fmt.Sprintf("\n[location %g, %g%s]", m.Location.Latitude, m.Location.Longitude,
+			after(": ", joined(", ", m.Place, m.Address)))
 	case m.Contact != nil:
-		text += "\n[contact: " + strings.TrimSpace(m.Contact.First+" "+m.Contact.Last) + "]"
+		text += "\n[contact: " + joined(", ", joined(" ", m.Contact.First, m.Contact.Last), m.Contact.Phone) + "]"
 	case m.Poll != nil:
-		text += "\n[poll: " + m.Poll.Question + "]"
+		var answers []string
+		for _, a := range m.Poll.Answers {
+			answers = append(answers, fmt.Sprintf("%s (%d)", a.Text, a.Voters))
+		}
+		text += "\n[poll: " + m.Poll.Question + after(" ", strings.Join(answers, ", ")) + "]"
+	case m.List != nil:
+		var entries []string
+		for _, a := range m.List.Answers {
+			entries = append(entries, string(a.Text))
+		}
+		text += "\n[list: " + string(m.List.Title) + after(": ", strings.Join(entries, ", ")) + "]"
 	}
 	return strings.TrimSpace(text)
+}
+
+// reacted returns the reactions to a message, with who gave them as far as the export says.
+func (m telegramMessage) reacted() string {
+	var out []string
+	for _, r := range m.Reactions {
+		sign := cmp.Or(r.Emoji, map[string]string{"paid": "⭐"}[r.Type], "emoji")
+		var who []string
+		for _, p := range r.Recent {
+			who = append(who, cmp.Or(p.From, deletedAccount))
+		}
+		if n := r.Count - len(who); n > 0 {
+			who = append(who, strconv.Itoa(n))
+		}
+		out = append(out, sign+after(" ", strings.Join(who, ", ")))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return "\n[reactions: " + strings.Join(out, "; ") + "]"
+}
+
+// joined joins those of parts that are not empty.
+func joined(by string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), by)
+}
+
+// after returns a text with a beginning, empty if it is.
+func after(begin, text string) string {
+	if text == "" {
+		return ""
+	}
+	return begin + text
 }
 
 // placeholder returns the text for a file in its message.

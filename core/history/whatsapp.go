@@ -19,7 +19,7 @@ func readWhatsApp(a *Archive, names []string, o Options, out output) error {
 		chats = names[:1] // the others are files of the chat
 	}
 	return each(chats, func(name string) error {
-		w := &whatsapp{name: name, zone: o.Zone, out: out, said: map[string]int{}}
+		w := &whatsapp{name: name, zone: o.Zone, out: out, said: map[string]int{}, dates: dateOrder{Order: o.Order}}
 		err := eachLine(a, name, silent(), func(_ int, line []byte) error {
 			if h, ok := parseHead(string(line)); ok {
 				w.dates.see(h)
@@ -27,6 +27,9 @@ func readWhatsApp(a *Archive, names []string, o Options, out output) error {
 			return nil
 		})
 		if err != nil {
+			return err
+		}
+		if err := w.dates.settle(o.Zone); err != nil {
 			return err
 		}
 		if err := eachLine(a, name, out, w.read); err != nil {
@@ -94,10 +97,12 @@ func (w *whatsapp) end() error {
 		return w.skip("its time cannot be read")
 	case matches("deleted", l.Text):
 		return w.skip("it was deleted")
-	case matches("notice", l.Text), strings.HasPrefix(l.Text, "\u200e") && matches("led", l.Text):
+	case matches("notice", l.Text):
 		return w.skip("it is a notice of WhatsApp")
 	}
-	w.attach(l)
+	if w.attach(l); len(l.Files) == 0 && led(l.Text) {
+		return w.skip("it is a notice of WhatsApp")
+	}
 	l.Text = strings.TrimSpace(editedMark().ReplaceAllString(unmarked(l.Text), ""))
 	if l.Text == "" && len(l.Files) == 0 {
 		return w.skip("it is empty")
@@ -122,7 +127,6 @@ var (
 	speaker     = text.Pattern(`^([^:]{1,120}?)\s?:\s(.*)$|^([^:]{1,120}?):$`)
 	attached    = text.Pattern(`^<[^<>:]{2,30}\s?:\s?([^<>/\\]+\.[0-9A-Za-z]{1,5})>`)
 	parenthesis = text.Pattern(`^([^/\\:*?"<>|\n]{1,150}\.[0-9A-Za-z]{1,5}) \([^()\n]{5,40}\)`)
-	omitted     = text.Pattern(`^<[^<>:\n]{4,60}>$`)
 	editedMark  = text.Pattern(
 		`(?i)\s*<[^<>\n]*(edited|bearbeitet|modifié|editó|editado|editada|modificato|bewerkt|изменено)[^<>\n]*>$`)
 )
@@ -151,6 +155,12 @@ func unmarked(s string) string {
 	}, s)
 }
 
+// led reports whether a text is WhatsApp's own: one line that begins with a mark of direction. Polls have several, and
+// places have an address.
+func led(text string) bool {
+	return strings.HasPrefix(text, "\u200e") && !strings.Contains(text, "\n") && !strings.Contains(text, "://")
+}
+
 // attach finds the file that the text of a message names.
 func (w *whatsapp) attach(l *Line) {
 	text := unmarked(l.Text)
@@ -168,7 +178,7 @@ func (w *whatsapp) attach(l *Line) {
 	first, caption, _ := strings.Cut(text, "\n")
 	kind := ""
 	switch {
-	case omitted().MatchString(first) && !editedMark().MatchString(first):
+	case slices.Contains(chatWords()["absent"], strings.ToLower(strings.Trim(first, "<>"))) && first[0] == '<':
 		kind = "file"
 	case strings.HasPrefix(l.Text, "\u200e"):
 		kind = omittedKind(first)

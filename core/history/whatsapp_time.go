@@ -2,6 +2,9 @@ package history
 
 import (
 	_ "embed" // whatsapp.txt
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,15 +20,17 @@ type head struct {
 	year                 bool   // the first is the year
 	slash                bool
 	hour, minute, second int
-	half                 bool // on a twelve-hour clock
+	dayFirst             bool   // by its language
+	half                 bool   // on a twelve-hour clock
+	word                 string // beside the hour, if it is unknown
 	rest                 string
 }
 
 // headForm matches a head: [date, time] or date, time - , with the words of languages
 // between the two and around the hour.
 var headForm = text.Pattern(
-	`^(\[)?(\d{1,4})([./\-])\s?(\d{1,2})[./\-]\s?(\d{1,4})\.?(?:,|،)?\s(?:à |a las |alle |klo |kl\. |at |um |om |в )?` +
-		`([^\d\s\[\]:]{1,12}\s?)?(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?(?:\s?([^\d\s\[\]:,\-–]{1,6}(?:\s[^\d\s\[\]:,\-–]{1,3})?))?(\]\s|\s[-–]\s|,\s)`)
+	`^(\[)?(\d{1,4})([./\-])\s?(\d{1,2})[./\-]\s?(\d{1,4})\.?(?:,|،)?\s(à |a las |alle |klo |kl\. |at |um |om |в )?` +
+		`([^\d\s\[\]:]{1,12}\s?)?(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?(?:\s?([^\d\s\[\]:,\-–]{1,12}(?:\s[^\d\s\[\]:,\-–]{1,10})?))?(\]\s|\s[-–]\s|,\s)`)
 
 // parseHead reads the beginning of a message; false: the line has none.
 func parseHead(line string) (h head, ok bool) {
@@ -36,17 +41,18 @@ func parseHead(line string) (h head, ok bool) {
 	n := min(len(plain), 120)
 	front := unmarkedSpaces(plain[:n])
 	m := headForm().FindStringSubmatch(front)
-	if m == nil || (m[1] == "[") != (m[11][0] == ']') {
+	if m == nil || (m[1] == "[") != (m[12][0] == ']') {
 		return h, false
 	}
 	for i, s := range []string{m[2], m[4], m[5]} {
 		h.numbers[i], _ = strconv.Atoi(s)
 	}
 	h.year, h.slash = len(m[2]) == 4, m[3] == "/"
-	h.hour, _ = strconv.Atoi(m[7])
-	h.minute, _ = strconv.Atoi(m[8])
-	h.second, _ = strconv.Atoi(m[9])
-	h.twelve(strings.TrimSpace(m[6]) + m[10])
+	h.hour, _ = strconv.Atoi(m[8])
+	h.minute, _ = strconv.Atoi(m[9])
+	h.second, _ = strconv.Atoi(m[10])
+	h.dayFirst = m[6] != "" && m[6] != "at "
+	h.twelve(strings.TrimSpace(m[7]) + m[11])
 	// The rest is of the original line: a leading mark means a notice or a file.
 	h.rest = restAfter(strings.TrimLeft(line, "\u200e\u200f\ufeff"), len([]rune(m[0])))
 	return h, true
@@ -94,41 +100,59 @@ func westernDigits(s string) string {
 	}, s)
 }
 
-// twelve corrects the hour of a twelve-hour clock.
-func (h *head) twelve(half string) {
-	half = strings.ToLower(strings.NewReplacer(".", "", " ", "").Replace(half))
-	switch half {
-	case "am", "上午", "오전", "午前", "ص", "凌晨", "清晨", "早上", "vorm", "fm", "öö":
+// twelve corrects the hour of a twelve-hour clock by the word beside it.
+func (h *head) twelve(word string) {
+	half := strings.ToLower(strings.NewReplacer(".", "", " ", "", "״", `"`, "“", `"`, "”", `"`).Replace(word))
+	switch {
+	case slices.Contains(chatWords()["morning"], half):
 		h.half = true
 		if h.hour == 12 {
 			h.hour = 0
 		}
-	case "pm", "下午", "오후", "午後", "م", "晚上", "中午", "nachm", "em", "ös":
+	case slices.Contains(chatWords()["afternoon"], half):
 		h.half = true
 		if h.hour < 12 {
 			h.hour += 12
 		}
+	case half != "" && !slices.Contains(chatWords()["clock"], half):
+		h.word = word
 	}
 }
 
-// dateOrder determines the order of day and month in a chat.
+// dateOrder determines the order of day and month in a chat, and whether its hours are known.
 type dateOrder struct {
+	Order         string // given; see Options
 	first, second int    // the greatest numbers in these places
 	back          [2]int // steps back in time if the day comes first, or the month
 	last          [2]int
-	slashes, half int
+	slashes, fit  int            // dates with slashes, and those with two readings
+	dayFirst      bool           // by the language
+	ends          [2]head        // the first and the last one
+	words         map[string]int // unknown words beside hours, with the greatest hour
+	month         bool           // the month comes first
 }
 
 func (d *dateOrder) see(h head) {
+	if h.word != "" {
+		if d.words == nil {
+			d.words = map[string]int{}
+		}
+		d.words[h.word] = max(d.words[h.word], h.hour)
+	}
 	if h.year {
 		return
 	}
+	if d.first == 0 {
+		d.ends[0] = h
+	}
+	d.ends[1] = h
 	d.first, d.second = max(d.first, h.numbers[0]), max(d.second, h.numbers[1])
 	if h.slash {
 		d.slashes++
 	}
-	if h.half {
-		d.half++
+	d.dayFirst = d.dayFirst || h.dayFirst
+	if h.numbers[0] != h.numbers[1] {
+		d.fit++
 	}
 	for i, n := range [2]int{h.numbers[2]*400 + h.numbers[1]*31 + h.numbers[0],
 		h.numbers[2]*400 + h.numbers[0]*31 + h.numbers[1]} {
@@ -139,18 +163,43 @@ func (d *dateOrder) see(h head) {
 	}
 }
 
-// monthFirst reports whether the month comes first. If every date can be read both
-// ways, the order with fewer steps back in time wins, or else the usual one.
-func (d *dateOrder) monthFirst() bool {
-	switch {
-	case d.first > 12:
-		return false
-	case d.second > 12:
-		return true
-	case d.back[0] != d.back[1]:
-		return d.back[1] < d.back[0]
+// ErrOrder means that the dates of a chat, or its hours, can be read in two ways.
+var ErrOrder = errors.New("its times have two meanings")
+
+// settle decides which order applies, by the given one or by what is impossible, and refuses to guess. Only dates with
+// slashes are written in both orders.
+func (d *dateOrder) settle(zone *time.Location) error {
+	for _, word := range slices.Sorted(maps.Keys(d.words)) {
+		if d.words[word] <= 12 {
+			return fmt.Errorf("%w: %q beside the hour may stand for the morning or the afternoon; "+
+				"export the chat with a 24-hour clock, or with the phone in English", ErrOrder, word)
+		}
 	}
-	return d.slashes > 0 && d.half > 0
+	switch {
+	case d.Order != "":
+		d.month = d.Order == MonthFirst
+	case d.first > 12:
+	case d.second > 12:
+		d.month = true
+	case d.slashes == 0 || d.fit == 0 || d.dayFirst:
+	case d.back[0] != d.back[1]:
+		d.month = d.back[1] < d.back[0]
+	default:
+		return d.ask(zone)
+	}
+	return nil
+}
+
+// ask returns an error that shows both readings.
+func (d *dateOrder) ask(zone *time.Location) error {
+	var shown [2]string
+	for i := range shown {
+		d.month = i == 1
+		shown[i] = d.time(d.ends[0], zone).In(zone).Format("2 January 2006") + " to " +
+			d.time(d.ends[1], zone).In(zone).Format("2 January 2006")
+	}
+	return fmt.Errorf("%w: its dates are %s with --day-first, or %s with --month-first; say which", ErrOrder, shown[0],
+		shown[1])
 }
 
 // time returns the time of a message, zero if there is no such time.
@@ -159,7 +208,7 @@ func (d *dateOrder) time(h head, zone *time.Location) time.Time {
 	switch {
 	case h.year:
 		y, m, n = h.numbers[0], h.numbers[1], h.numbers[2]
-	case d.monthFirst():
+	case d.month:
 		m, n = n, m
 	}
 	if y < 100 {

@@ -235,7 +235,7 @@ func (f *fortnight) secondWeek() {
 [15.05.25, 10:00:00] Ada: the boat needs paint
 [15.05.25, 10:01:00] Helper: Which colour?
 `), 0o600))
-	f.MustRun("import", "whatsapp", past, "--user", "Ada", "--me", "Ada", "--no-summaries")
+	f.MustRun("import", "whatsapp", past, "--user", "Ada", "--me", "Ada", "--assistant", "Helper", "--no-summaries")
 	f.at(23, 10, 0)
 	f.burst("Noted.", "one more thing", "the mirror goes above the basin", "not beside it")
 	if got := f.says("where did I keep the boat last year?"); !strings.Contains(got, "Nantes") ||
