@@ -7,10 +7,11 @@ import (
 	"unicode"
 )
 
-// Patterns of keys: the prefixes of services, the token of a bot, a password in an address,
-// a UUID, and long runs, which random examines.
+// Patterns of keys: what follows a prefix of a service, the token of a bot, a password in an
+// address, a UUID, and long runs, which random examines.
 var (
-	marked   = regexp.MustCompile(`\b(?:sk|gsk|xai|hf|ghp|gho|glpat|github_pat|xox[a-z]|syt|et|Bearer)[-_ ][A-Za-z0-9_.~+/=-]{8,}`)
+	prefixed = regexp.MustCompile(
+		`\b(?:(?:sk|gsk|xai|hf|ghp|gho|glpat|github_pat|xox[a-z]|syt|et)[-_]|Bearer )[A-Za-z0-9_.~+/=-]{8,}`)
 	ofBot    = regexp.MustCompile(`\b[0-9]{6,}:[A-Za-z0-9_-]{20,}`)
 	inURL    = regexp.MustCompile(`(://[^\s/:@]*:)[^\s/]+@`)
 	uuid     = regexp.MustCompile(`\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b`)
@@ -21,9 +22,15 @@ var (
 // be in a wrong place, and an error that repeats it ends up in logs.
 func Redact(text string) string {
 	text = inURL.ReplaceAllString(text, "${1}***@")
-	for _, shape := range []*regexp.Regexp{ofBot, marked, uuid} {
+	for _, shape := range []*regexp.Regexp{ofBot, uuid} {
 		text = shape.ReplaceAllString(text, "***")
 	}
+	text = prefixed.ReplaceAllStringFunc(text, func(key string) string {
+		if strings.ContainsFunc(key, unicode.IsDigit) || strings.ToLower(key[6:]) != key[6:] {
+			return "***"
+		}
+		return key
+	})
 	return longRuns.ReplaceAllStringFunc(text, func(run string) string {
 		parts := strings.FieldsFunc(run, func(r rune) bool { return strings.ContainsRune("_+=-", r) })
 		if len(parts)*9 <= len(run) { // too few for words

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -104,6 +105,9 @@ func TestWhatIsNoKeyIsShown(t *testing.T) {
 		"the schema has version 20261122, this program wants 20261123: run `everthread migrate up`",
 		"TestErrorsNeverQuoteSecrets2903294468", "Llama-2-7B-Chat-GPTQ-4bit-128g", "phi-3.5-mini-instruct-q4_K_M.gguf",
 		"schema_v1_2_3_of_2026", "everthread20261122031500",
+		"réglez llm.provider, llm.model et llm.api_key pour en avoir un vrai", "et backup.dir sur un dossier",
+		"réglez speech.model et speech.base_url", "la clé et sur-le-champ l’adresse", "et cetera, et-cetera-desunt",
+		"Bearer authentication is required", "send it as Bearer token-of-the-account", "sk translations et al.",
 	} {
 		if got := Redact(text); got != text {
 			t.Errorf("%s became %s", text, got)
@@ -133,6 +137,22 @@ func TestRandomTextLooksRandom(t *testing.T) {
 		}
 		if missed > 60 { // 3%
 			t.Errorf("%s: %d of 2000 were not seen", name, missed)
+		}
+	}
+}
+
+// TestRedact_leavesOurOwnTexts: no sentence of a catalogue looks like a key.
+func TestRedact_leavesOurOwnTexts(t *testing.T) {
+	t.Parallel()
+	for _, language := range []string{"en", "fr", "de"} {
+		catalogue, err := os.ReadFile("../core/words/" + language + ".toml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(string(catalogue), "\n") {
+			if got := Redact(line); got != line {
+				t.Errorf("%s: %s became %s", language, line, got)
+			}
 		}
 	}
 }
