@@ -51,6 +51,15 @@ func (r Refusal) Error() string { return string(r) }
 // Is reports whether target is ErrRefused.
 func (r Refusal) Is(target error) bool { return target == ErrRefused }
 
+// Unread is a Refusal of words whose time the grammar does not read. A model may read them.
+type Unread string
+
+// Error returns the explanation.
+func (u Unread) Error() string { return string(u) }
+
+// Is reports whether target is ErrRefused.
+func (u Unread) Is(target error) bool { return target == ErrRefused }
+
 // Permanent is an error of Channel.Send that no retry can fix.
 type Permanent struct{ Err error }
 

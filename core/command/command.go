@@ -15,6 +15,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/words"
 )
@@ -207,10 +208,13 @@ func (c *Commands) Command(ctx context.Context, u core.User, i core.Identity, in
 		return out, false, nil
 	}
 	r := c.request(u, i, in, now)
-	r.arg = l.arg
+	r.arg, l.word = l.arg, commandNamed(l.word)
 	for _, cmd := range c.list {
 		if cmd.name == l.word {
 			out, err = c.run(ctx, r, cmd)
+			if errors.Is(err, errTalk) {
+				return core.Outcome{}, false, nil
+			}
 			return out, true, err
 		}
 	}
@@ -219,6 +223,18 @@ func (c *Commands) Command(ctx context.Context, u core.User, i core.Identity, in
 		return out, false, nil
 	}
 	return r.sayf(r.words.Unknown, l.shown(), nearest), true, nil
+}
+
+// commandNamed returns the command that a word names in one of the languages, or the word.
+func commandNamed(word string) string {
+	for _, language := range words.Languages() {
+		for name, others := range say(language).Names {
+			if slices.Contains(others, text.Fold(word)) {
+				return name
+			}
+		}
+	}
+	return word
 }
 
 func (c *Commands) request(u core.User, i core.Identity, in core.Inbound, now time.Time) *request {

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -41,10 +42,21 @@ func (c *Commands) remind(ctx context.Context, r *request) (core.Outcome, error)
 	}
 	x, err := c.Reminders.New(ctx, c.toolUse(r), r.arg)
 	if err != nil {
-		return refused(err)
+		return r.unread(err)
 	}
 	out := r.sayf(r.words.ReminderSet, c.when(r, x.DueAt, x.Cron, x.Zone), oneLine(x.Text), x.ID)
 	return out.With(core.SetReminder{Reminder: x, At: r.now}), nil
+}
+
+// errTalk is returned by a command that the model answers in its place.
+var errTalk = errors.New("the model answers")
+
+// unread hands words whose time is not understood to the model. A program gets the refusal.
+func (r *request) unread(err error) (core.Outcome, error) {
+	if _, ok := errors.AsType[core.Unread](err); ok && !r.in.Program {
+		return core.Outcome{}, errTalk
+	}
+	return refused(err)
 }
 
 // when returns the next time of a reminder or task in the person's zone. A recurring one has
@@ -162,7 +174,7 @@ func (c *Commands) task(ctx context.Context, r *request) (core.Outcome, error) {
 	}
 	set, err := c.Tasks.New(ctx, c.toolUse(r), r.arg)
 	if err != nil {
-		return refused(err)
+		return r.unread(err)
 	}
 	k := set.Task
 	out := r.sayf(r.words.TaskSet, c.when(r, k.DueAt, k.Cron, k.Zone), oneLine(k.Text), k.ID)

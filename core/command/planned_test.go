@@ -166,3 +166,23 @@ func TestRecurringInItsZone(t *testing.T) {
 		}
 	}
 }
+
+// TestUnread_modelReads leaves words whose time the grammar does not read to the model. A program gets the refusal.
+func TestUnread_modelReads(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "en")
+	for _, words := range []string{"in a fortnight call Ana", "tomorrow 9am EST call Ana", "call Ana", "half eight tomorrow tea",
+		"today at 25:00 jump", "every weekday except friday stand up", "demain en huit appeler Ana"} {
+		for _, command := range []string{"/remind ", "/task ", "/erinnere ", "/rappel "} {
+			if out, ok := w.ask(w.ada, command+words); ok || out.Text != "" || out.Effects != nil {
+				t.Errorf("%s%s is not the model's: %+v", command, words, out)
+			}
+		}
+		i, u := w.identify(w.ada)
+		in := core.Inbound{Text: "/remind " + words, Program: true, Command: true,
+			Grants: []core.Capability{core.CanMemory}}
+		if out, ok, err := command.New(w.options).Command(t.Context(), u, i, in, w.now); err != nil || !ok || out.Text == "" {
+			t.Errorf("%s: a program gets no answer: %+v, %v", words, out, err)
+		}
+	}
+}

@@ -114,7 +114,8 @@ var say = words.In[texts]("command")
 // texts are the answers of commands in one language. Comments list the arguments of their formats, in order.
 type texts struct {
 	Typed             typed
-	Args, Lines, More map[string]string // by the command's name: arguments, line for menus, details for /help
+	Names             map[string][]string // by the command's name: its names in the language, folded
+	Args, Lines, More map[string]string   // by the command's name: arguments, line for menus, details for /help
 
 	Welcome, HelpTitle, HelpOwner, HelpMore, OwnerOnly, Unavailable string
 	Unknown                                                         string // word, nearest command

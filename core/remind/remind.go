@@ -119,15 +119,18 @@ func (s Settings) language(use core.ToolUse) string { return cmp.Or(use.Language
 // the end of its day. A wall time that the zone skips moves to the first instant that exists; one that occurs twice is
 // the first.
 //
-// Errors are sentences in lang that wrap core.ErrRefused: nothing is understood, the time is
-// past, or it recurs more often than MinEvery.
+// Errors are sentences in lang that wrap core.ErrRefused: nothing is understood, or not every word beside the time that
+// may change it (both core.Unread), the time is past, or it recurs more often than MinEvery.
 func (s Settings) Parse(text string, now time.Time, loc *time.Location,
 	lang string) (at time.Time, cron, rest string, err error) {
 	s = s.orDefault()
 	faults := say(lang).Faults
 	f, rest, ok := when.Find(text, words.Match(lang))
 	if !ok {
-		return at, "", text, core.Refusal(faults.Nothing)
+		return at, "", text, core.Unread(faults.Nothing)
+	}
+	if f.Unread != "" && !f.Odd && f.Wrong == "" {
+		return at, "", rest, core.Unread(fmt.Sprintf(faults.Left, f.Unread))
 	}
 	at, cron, err = calendar{Settings: s, faults: faults, now: now, zone: loc}.resolve(f)
 	return at, cron, rest, err

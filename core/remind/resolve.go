@@ -2,6 +2,7 @@ package remind
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,7 +31,7 @@ func (c calendar) resolve(f when.Found) (time.Time, string, error) {
 	case f.Odd:
 		return time.Time{}, "", core.Refusal(c.faults.Odd)
 	case f.Wrong != "":
-		return time.Time{}, "", core.Refuse(c.faults.NoTime, f.Wrong)
+		return time.Time{}, "", core.Unread(fmt.Sprintf(c.faults.NoTime, f.Wrong))
 	case f.Cron != "":
 		return c.recurring(f.Cron)
 	case f.Repeat.Is():
@@ -152,6 +153,9 @@ func (c calendar) expression(f when.Found) (string, error) {
 		}
 		dom = strconv.Itoa(f.Date.Day)
 		if f.Date.Month != 0 {
+			if r.Every == when.Months {
+				return "", core.Refusal(c.faults.Odd)
+			}
 			of = int(f.Date.Month)
 		}
 	}

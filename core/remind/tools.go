@@ -52,11 +52,16 @@ func (m *Reminders) setTool(ctx context.Context, use core.ToolUse, in struct {
 	When string `json:"when"`
 	Cron string `json:"cron"`
 }) (core.ToolResult, error) {
-	at, cron, err := m.Settings.ReadExactly(use, in.When, in.Cron)
+	r := core.Reminder{Text: text.Clean(in.Text)}
+	var err error
+	if in.When == "" && in.Cron == "" { // small models leave the time in the text
+		r.DueAt, r.Cron, r.Text, err = m.Settings.Read(use, in.Text)
+	} else {
+		r.DueAt, r.Cron, err = m.Settings.ReadExactly(use, in.When, in.Cron)
+	}
 	if err != nil {
 		return core.ToolResult{}, err
 	}
-	r := core.Reminder{Text: text.Clean(in.Text), DueAt: at, Cron: cron}
 	same, err := m.same(ctx, use.User, r)
 	if err != nil {
 		return core.ToolResult{}, err

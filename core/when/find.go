@@ -20,6 +20,7 @@ type Found struct {
 	Cron   string // an expression of five fields, perhaps invalid
 	Odd    bool   // it recurs in a way that no expression can express
 	Wrong  string // a time of day that does not exist, as written
+	Unread string // a word beside the time that may change it, and that is not understood
 }
 
 // Repeat is a recurrence.
@@ -65,6 +66,12 @@ func Find(said, language string) (f Found, rest string, ok bool) {
 		r.words, r.written = append(r.words, t.word), append(r.written, t.written)
 	}
 	f, used := r.read()
+	f.Unread = r.unread(f, used)
+	for i, s := range used {
+		if s.from > 0 && r.words[s.from-1] == "am" { // German, before a day
+			used[i].from--
+		}
+	}
 	return f, without(said, tokens, used), len(used) > 0
 }
 
@@ -239,7 +246,7 @@ var (
 	asked    = text.Pattern(`(?i)[,\s]+(?:please|svp|stp|s['’]il (?:te|vous) pla[iî]t|bitte)$`)
 	doubled  = text.Pattern(`\s{2,}`)
 	opening  = text.Pattern(
-		`(?i)^(?:(?:bitte )?erinner[en]? mich(?: bitte)?(?: daran)?,?(?: an| dass)?(?: |$)|(?:please |can you )?(?:remind )?me(?: |$)|(?:s'il te pla[iî]t )?rappelle[sz]?[- ]?moi(?: |$)|moi(?: |$))?(?:(?:to|that|about|de|que)(?: |$)|[dq]u?['’])?`)
+		`(?i)^(?:(?:bitte )?(?:erinner[en]? )?mich(?: bitte)?(?: daran)?,?(?: an| dass)?(?: |$)|(?:please |can you )?(?:remind )?me(?: |$)|(?:s'il te pla[iî]t )?rappelle[sz]?[- ]?moi(?: |$)|moi(?: |$))?(?:(?:to|that|about|de|que)(?: |$)|[dq]u?['’])?`)
 )
 
 // without returns the text without stretches, and without the words that introduced them.

@@ -9,10 +9,12 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/words"
 )
 
 const (
-	searchTool = "conversation_search"
+	searchTool   = "conversation_search"
+	reminderTool = "reminder_set"
 	// limitNote begins the message that the agent adds at its step limit.
 	limitNote = "[No more tools can be used"
 	// filesMark precedes the files of a message.
@@ -35,8 +37,10 @@ type view struct {
 	*phrases
 	question string  // the last message of the user
 	seen     []quote // notes, then earlier messages of the user, oldest first
-	result   string  // of the search for the question
+	result   string  // of the call for the question
+	called   string  // the tool of that call
 	search   bool    // conversation_search is offered
+	remind   bool    // reminder_set is offered
 }
 
 type quote struct {
@@ -45,8 +49,14 @@ type quote struct {
 }
 
 func look(req core.ModelRequest) *view {
-	v := &view{search: slices.ContainsFunc(req.Tools, func(s core.ToolSpec) bool { return s.Name == searchTool })}
+	v := &view{}
+	for _, tool := range req.Tools {
+		v.search, v.remind = v.search || tool.Name == searchTool, v.remind || tool.Name == reminderTool
+	}
 	for _, m := range req.Messages {
+		if len(m.ToolCalls) > 0 {
+			v.called = m.ToolCalls[0].Name
+		}
 		switch {
 		case m.Role == core.RoleTool:
 			v.result = m.Content
@@ -85,9 +95,15 @@ func answer(v *view) core.ModelMessage {
 	isQuestion := strings.Contains(v.question, "?") || holds(questionWords, first)
 	found, earlier := v.find(), earlierDay().MatchString(v.question)
 	text := found
+	wish, wished := v.wish()
 	switch {
+	case v.result != "" && v.called == reminderTool:
+		text = v.reminded()
 	case v.result != "":
 		text = v.hits()
+	case wished:
+		return core.ModelMessage{ToolCalls: []core.ToolCall{{ID: "demo_remind", Name: reminderTool,
+			Arguments: core.DataLine(map[string]string{"text": wish})}}}
 	case v.question == "" || !isQuestion && len(v.question) < 40 && shortGreeting().MatchString(v.question):
 		text = v.Hello
 	case !isQuestion:
@@ -100,6 +116,33 @@ func answer(v *view) core.ModelMessage {
 		text = v.Unknown
 	}
 	return core.ModelMessage{Content: text}
+}
+
+// wish returns what the person wants to be reminded of, with its time.
+func (v *view) wish() (string, bool) {
+	if !v.remind {
+		return "", false
+	}
+	for _, language := range words.Languages() {
+		for _, phrase := range say(language).Remind {
+			if n := len(phrase); len(v.question) > n && strings.EqualFold(v.question[:n], phrase) {
+				return strings.TrimSpace(v.question[n:]), true
+			}
+		}
+	}
+	return "", false
+}
+
+// reminded tells the result of reminder_set.
+func (v *view) reminded() string {
+	var set struct {
+		Text  string `json:"text"`
+		Local string `json:"local"`
+	}
+	if json.Unmarshal([]byte(v.result), &set) != nil || set.Local == "" {
+		return fmt.Sprintf(v.NotReminded, excerpt(v.result))
+	}
+	return fmt.Sprintf(v.Reminded, set.Local, excerpt(set.Text))
 }
 
 func (v *view) searchCall() core.ToolCall {

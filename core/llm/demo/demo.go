@@ -74,6 +74,9 @@ type phrases struct {
 	Heard, YouSaid, Noted, SearchFailed, Began, Ended           string // text
 	HitYours, HitMine, HitSummary                               string // day, text
 	HitFile                                                     string // name, page, text
+	Remind                                                      []string
+	Reminded                                                    string // time, text
+	NotReminded                                                 string // why
 }
 
 var say = words.In[phrases]("demo")
