@@ -3,6 +3,7 @@ package demo
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -248,4 +249,30 @@ func FuzzReply(f *testing.F) {
 			t.Error("a rune was cut")
 		}
 	})
+}
+
+// TestReminds calls reminder_set for what the page proposes to write, and tells the result.
+func TestReminds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ said, text, tells string }{
+		{"[Thu 19 Nov 08:10] Remind me tomorrow at 9 to call Ana", "tomorrow at 9 to call Ana", "set for Friday at 9: “call Ana”"},
+		{"Rappelle-moi demain à 9 h d'appeler Ana", "demain à 9 h d'appeler Ana", "prévu pour Friday at 9 : « call Ana »"},
+		{"Erinnere mich morgen um 9 daran, Ana anzurufen", "morgen um 9 daran, Ana anzurufen", "gestellt für Friday at 9: „call Ana“"},
+		{"/remind in a fortnight call Ana", "in a fortnight call Ana", "set for Friday at 9"},
+	} {
+		req := core.ModelRequest{Messages: []core.ModelMessage{user(c.said)}, Tools: []core.ToolSpec{{Name: "reminder_set"}}}
+		_, last := ask(t, req)
+		if len(last.ToolCalls) != 1 || last.ToolCalls[0].Arguments != core.DataLine(map[string]string{"text": c.text}) {
+			t.Errorf("%s: %+v", c.said, last.ToolCalls)
+			continue
+		}
+		call := core.ModelMessage{Role: core.RoleAssistant, ToolCalls: last.ToolCalls}
+		for result, want := range map[string]string{`{"local":"Friday at 9","text":"call Ana"}`: c.tells, "no such time": "no such time"} {
+			after := req
+			after.Messages = append(slices.Clone(req.Messages), call, core.ModelMessage{Role: core.RoleTool, Content: result})
+			if got, _ := ask(t, after); !strings.Contains(got, want) {
+				t.Errorf("%s: %q lacks %q", c.said, got, want)
+			}
+		}
+	}
 }
