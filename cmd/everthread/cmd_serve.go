@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 
 	"github.com/rivo/uniseg"
@@ -36,7 +37,8 @@ func (s serveCmd) Run(ctx context.Context, c *console, cfg configs.Config) error
 		return err
 	}
 	if cfg.DatabaseURL == "" {
-		unlock, err := engine.LockData(cfg, errors.New("stop it first, or give this one a data_dir of its own"))
+		unlock, err := engine.LockData(cfg, errors.New("`everthread users link NAME` prints a link "+
+			"that signs in to it; to start this one, stop that one, or give this one a data_dir of its own"))
 		if err != nil {
 			return err
 		}
@@ -91,11 +93,16 @@ func serveStore(ctx context.Context, c *console, cfg configs.Config, log *zap.Lo
 		return err
 	}
 	defer shut()
-	welcome, err := a.Welcome(ctx)
+	watched := cfg.Log.Format == "console" && isTerminal(c.err)
+	welcome, err := a.Welcome(ctx, watched)
 	if err != nil {
 		return err
 	}
-	greeting{welcome, cfg, ln.Addr().String()}.show(c, a.Log)
+	if g := (greeting{welcome, cfg, ln.Addr().String()}); watched {
+		g.draw(drawn(c.err), c.language(), widthOf(c.err))
+	} else {
+		g.log(a.Log)
+	}
 	err = a.serve(ctx, ln, metricsAt)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.Grace)
 	defer cancel()
@@ -113,15 +120,6 @@ type greeting struct {
 	at  string // where it listens
 }
 
-// show draws the greeting on a terminal with a console log, and else writes it to the log.
-func (g greeting) show(c *console, log *zap.Logger) {
-	if g.cfg.Log.Format == "console" && isTerminal(c.err) {
-		g.draw(drawn(c.err), c.language(), widthOf(c.err))
-	} else {
-		g.log(log)
-	}
-}
-
 // log writes the greeting to a log.
 func (g greeting) log(log *zap.Logger) {
 	log.Info("everthread is up", zap.String("version", version), zap.String("http", g.at),
@@ -137,6 +135,9 @@ func (g greeting) log(log *zap.Logger) {
 	}
 	if g.Link != "" {
 		log.Info("open the web page with this link; it works once, for an hour", zap.String("url", g.Link))
+	} else if g.cfg.Channels.Web.Enabled {
+		log.Info("to sign in to the web page on another device send /web in a chat, or run this for a link",
+			zap.String("run", "everthread users link "+strconv.Quote(g.Owner)))
 	}
 	if g.cfg.LLM.Provider == "demo" {
 		log.Info("the demo model answers: it understands nothing; set llm.provider, llm.model and llm.api_key for a real one")

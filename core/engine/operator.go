@@ -28,18 +28,20 @@ type Welcome struct {
 	Apps     int      // messaging apps among them
 	Code     string   // makes an address the owner's; empty: the owner has one
 	Link     string   // opens the web page; empty: it is off, or the owner has been there
+	Owner    string   // the owner's name
 }
 
 // WelcomeLife is how long the link of a Welcome is valid.
 const WelcomeLife = time.Hour
 
-// Welcome makes the owner at the first start, with a code and a link as long as they are needed.
-func (e *Engine) Welcome(ctx context.Context) (w Welcome, err error) {
+// Welcome makes the owner at the first start, with a code and a link as long as they are needed; with again there is a
+// link for an owner who has been on the page, too.
+func (e *Engine) Welcome(ctx context.Context, again bool) (w Welcome, err error) {
 	owner, code, err := e.People.EnsureOwner(ctx)
 	if err != nil {
 		return w, fmt.Errorf("make the owner: %w", err)
 	}
-	w.Code = code
+	w.Code, w.Owner = code, owner.Name
 	keys, err := e.Store.AgentKeys(ctx)
 	if err != nil {
 		return w, fmt.Errorf("list personal agents: %w", err)
@@ -55,7 +57,7 @@ func (e *Engine) Welcome(ctx context.Context) (w Welcome, err error) {
 	}
 	ids, err := e.People.Identities(ctx, owner.ID)
 	been := slices.ContainsFunc(ids, func(i core.Identity) bool { return i.Address.Channel == "web" })
-	if err == nil && e.Config.Channels.Web.Enabled && !been {
+	if err == nil && e.Config.Channels.Web.Enabled && (again || !been) {
 		w.Link, _, err = NewWebLink(ctx, e.Config, e.Store, owner.ID, WelcomeLife, e.Now)
 	}
 	if err != nil {
