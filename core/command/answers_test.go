@@ -127,7 +127,7 @@ var answers = map[string]struct {
 			return "http://127.0.0.1:8080/signin?code=ABCD", core.Code{Kind: core.CodeWeb, Hash: trust.CodeHash("ABCD"),
 				User: user, Expires: w.now.Add(10 * time.Minute)}, nil
 		}
-	}, "", []string{"/export"}},
+	}, "", []string{"/export", "/web"}},
 	"undo":        {nil, "", []string{"/undo", "/undo 7"}},
 	"mine":        {nil, "", []string{"/mine", "/timezone Europe/Paris", "/link", "/mine"}},
 	"export-none": {nil, "", []string{"/export"}},

@@ -55,12 +55,25 @@ func (c *Commands) web(_ context.Context, r *request) (core.Outcome, error) {
 	if c.NewWebLink == nil {
 		return r.say(r.words.Unavailable), nil
 	}
-	url, code, err := c.NewWebLink(r.user.ID)
+	address, code, err := c.NewWebLink(r.user.ID)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	link, err := url.Parse(address)
 	if err != nil {
 		return core.Outcome{}, err
 	}
 	code.Address = r.at.Address
-	return r.sayf(r.words.WebLink, url, minutes(code.Expires.Sub(r.now))).With(core.NewWebLink{Code: code}), nil
+	out := r.sayf(r.words.WebLink, address, minutes(code.Expires.Sub(r.now)))
+	if c.elsewhere(r, link) {
+		out.Text += "\n\n" + r.words.WebHere
+	}
+	return out.With(core.NewWebLink{Code: code}), nil
+}
+
+// elsewhere reports whether a link opens only on the machine of the gateway, and the person may be on another.
+func (c *Commands) elsewhere(r *request, link *url.URL) bool {
+	return here(link.Hostname()) && c.Channels.Capabilities(r.at.Address.Channel).Push
 }
 
 // export answers with a link that signs in and downloads the export, if the link can work where the person is.
@@ -76,7 +89,7 @@ func (c *Commands) export(_ context.Context, r *request) (core.Outcome, error) {
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	if here(link.Hostname()) && c.Channels.Capabilities(r.at.Address.Channel).Push {
+	if c.elsewhere(r, link) {
 		return r.sayf(r.words.ExportHere, r.user.ID), nil
 	}
 	q := link.Query()
@@ -89,7 +102,7 @@ func (c *Commands) export(_ context.Context, r *request) (core.Outcome, error) {
 // here reports whether a host is the local machine, which a phone cannot reach.
 func here(host string) bool {
 	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
+	return host == "localhost" || err == nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
 func (c *Commands) newLink(r *request) (core.Outcome, error) {

@@ -155,6 +155,7 @@ type texts struct {
 
 	LinkCode, RequestsMore                    string // code, code
 	WebLink                                   string // URL, minutes
+	WebHere                                   string
 	LinkLocked                                string // minutes
 	JoinAsk                                   string // who made the code, twice
 	JoinOwnerYou, JoinOwnerThem, ApprovalType string // the word to type
