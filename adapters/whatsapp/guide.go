@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 
 	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/configs/section"
@@ -20,10 +21,10 @@ var _ channel.Guided = (*Config)(nil)
 
 // wording holds the operators' texts in one language: the guide's and the findings.
 type wording struct {
-	Option, Number, Help, Token, Secret, Good, NotFound, NoNumber string
-	Findings                                                      findings
-	Advice                                                        map[string]string // what the owner should do
-	NotSubscribed                                                 string            // account, account
+	Option, Number, Help, Token, Secret, Good, NotFound, NoNumber, Malformed string
+	Findings                                                                 findings
+	Advice                                                                   map[string]string // what the owner should do
+	NotSubscribed                                                            string            // account, account
 }
 
 var say = words.In[wording]("whatsapp")
@@ -34,7 +35,8 @@ func (c *Config) Guide(language string, h channel.Host) channel.Guide {
 	return channel.Guide{
 		Option: w.Option,
 		Fields: []channel.Field{
-			{ID: "whatsapp_number", Title: w.Number, Help: w.Help, Into: &c.PhoneNumberID},
+			{ID: "whatsapp_number", Title: w.Number, Help: w.Help, Into: &c.PhoneNumberID,
+				Form: regexp.MustCompile(`^[0-9]+$`), Malformed: w.Malformed},
 			{ID: "whatsapp_token", Title: w.Token, Into: (*string)(&c.AccessToken), Secret: true},
 			{ID: "whatsapp_secret", Title: w.Secret, Into: (*string)(&c.AppSecret), Secret: true},
 		},

@@ -159,7 +159,7 @@ func (b *beginning) configure(ctx context.Context) (configs.Config, error) {
 		return given, err
 	}
 	w := &setup.Wizard{Asker: b.asker, Say: b.say, Language: b.language(), Given: given, Environ: b.variable,
-		Try: setup.Trier{Given: given, Ping: pingStore}, Rand: rand.Reader,
+		Zone: setup.Zone(b.variable, "/etc/localtime"), Now: clock()(), Try: setup.Trier{Given: given, Ping: pingStore}, Rand: rand.Reader,
 		Host: channel.Host{Client: (*egress.Gate)(nil).Client, Now: clock(), Rand: rand.Reader}}
 	if b.answers, err = w.Run(ctx); err != nil {
 		return given, err
@@ -188,7 +188,6 @@ func (b *beginning) mayOverwrite(ctx context.Context) error {
 // place adds the answers that need no question.
 func (b *beginning) place(given configs.Config) {
 	a, d := &b.answers, configs.Default()
-	a.Zone = setup.Zone(b.variable, "/etc/localtime")
 	if unset, err := filepath.Abs(d.DataDir); err == nil && given.DataDir == unset {
 		a.DataDir = filepath.Join(filepath.Dir(b.file), "data")
 	}

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -210,6 +211,16 @@ func (b *beginning) service(ctx context.Context, cfg configs.Config) (how string
 	return how, nil
 }
 
+// image returns the container image of this program: that of its release, or one that is built from its source.
+func image() string {
+	if released.MatchString(version) {
+		return "ghcr.io/everthread/everthread:" + strings.TrimPrefix(version, "v")
+	}
+	return "everthread"
+}
+
+var released = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+$`)
+
 func (b *beginning) serviceOf(cfg configs.Config, how string) (setup.Service, error) {
 	_, port, err := net.SplitHostPort(cfg.HTTP.Listen)
 	if err != nil {
@@ -223,7 +234,7 @@ func (b *beginning) serviceOf(cfg configs.Config, how string) (setup.Service, er
 		return setup.Service{}, err
 	}
 	s := setup.Service{Program: program, Config: b.file, Folder: filepath.Dir(b.file), Data: cfg.DataDir, Port: port,
-		UID: os.Getuid(), GID: os.Getgid(), System: how == "system"}
+		UID: os.Getuid(), GID: os.Getgid(), System: how == "system", Image: image(), Local: b.answers.Local()}
 	if me, err := user.Current(); err == nil {
 		s.User = me.Username
 	}
@@ -239,7 +250,11 @@ func (b *beginning) serviceFile(s setup.Service, how string) (to, text, next str
 	switch {
 	case how == "compose":
 		to = filepath.Join(s.Folder, "everthread.compose.yml")
-		return to, s.Compose(), fmt.Sprintf(b.StartCompose, to), nil
+		next = fmt.Sprintf(b.StartCompose, to)
+		if s.Image == "everthread" {
+			next += " " + b.BuildImage
+		}
+		return to, s.Compose(), next, nil
 	case how == "user":
 		home, err := os.UserHomeDir()
 		to = filepath.Join(cmp.Or(b.variable("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "systemd", "user", unit)

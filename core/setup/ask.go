@@ -34,7 +34,7 @@ type Option struct{ Value, Label string }
 
 // IDs returns the ids of all questions; sections are those of the channels.
 func IDs(sections ...section.Section) []string {
-	out := []string{"overwrite", "provider", "url", "key", "model", "more", "database"}
+	out := []string{"overwrite", "provider", "url", "key", "model", "zone", "more", "database"}
 	for _, s := range sections {
 		if g, ok := s.(channel.Guided); ok {
 			for _, f := range g.Guide("en", channel.Host{}).Fields {

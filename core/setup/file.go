@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -46,6 +48,23 @@ func (a Answers) YAML() string {
 		fmt.Fprintf(&f, "\n# %s\n%s", t.Channels, a.channelsYAML())
 	}
 	return f.String()
+}
+
+// Local reports whether the configuration names a server on a loopback address: in a network of its own a container
+// does not reach it.
+func (a Answers) Local() bool {
+	addresses := []string{a.LLM.BaseURL, a.Database}
+	for _, c := range a.Channels {
+		addresses = append(addresses, c.Keys...)
+	}
+	return slices.ContainsFunc(addresses, func(address string) bool {
+		u, err := url.Parse(address)
+		if err != nil || u.Host == "" {
+			return false
+		}
+		ip, err := netip.ParseAddr(u.Hostname())
+		return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
+	})
 }
 
 // channelsYAML returns the part of the configuration that the channels make.
@@ -242,6 +261,8 @@ type Service struct {
 	UID, GID                      int
 	System                        bool // of the machine, else of the person
 	User                          string
+	Image                         string // of the container
+	Local                         bool   // it needs servers of the machine, by their loopback addresses
 }
 
 // Compose returns a file for Docker Compose. The container runs as the person who made the

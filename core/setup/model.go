@@ -25,7 +25,8 @@ func services() []service {
 		{"anthropic", "anthropic", "", true, "ANTHROPIC_API_KEY", []string{"claude-sonnet", "claude-haiku"}},
 		{"openrouter", "openai", "https://openrouter.ai/api/v1", true, "OPENROUTER_API_KEY",
 			[]string{"openai/gpt-5-mini"}},
-		{name: "ollama", provider: "openai", base: "http://127.0.0.1:11434/v1"},
+		{name: "ollama", provider: "openai", base: "http://127.0.0.1:11434/v1",
+			likes: []string{"qwen3", "gpt-oss", "llama3", "mistral"}}, // they call tools
 		{name: "other", provider: "openai", keys: true},
 		{name: "demo", provider: "demo"},
 	}
@@ -81,7 +82,7 @@ func (q *asking) model(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		q.sayf(q.Wrong, q.said(wrong))
+		q.refuse(wrong)
 		c.forget(wrong)
 	}
 }

@@ -7,13 +7,16 @@ package setup
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/command"
 )
 
 // Answers are the result of the wizard.
@@ -49,6 +52,8 @@ type Wizard struct {
 	// Answers are written into its sections.
 	Given configs.Config
 	Host  channel.Host // for channels that are tried, without a store
+	Zone  string       // of the machine; empty: unknown
+	Now   time.Time
 	// Environ looks up the variables in which programs expect the keys of services.
 	Environ func(name string) string
 	Try     Trials
@@ -72,19 +77,48 @@ type Trials interface {
 type asking struct {
 	*Wizard
 	*texts
-	a Answers
+	a     Answers
+	wrong string // what was said last of an answer
 }
 
 // Run asks all questions.
 func (w *Wizard) Run(ctx context.Context) (Answers, error) {
 	q := &asking{Wizard: w, texts: wordsOf(w.Language)}
-	q.a.Language = w.Language
-	for _, step := range []func(context.Context) error{q.model, q.usual, q.more} {
-		if err := step(ctx); err != nil {
+	q.a.Language, q.a.Zone = w.Language, w.Zone
+	for _, step := range []func(context.Context) error{q.model, q.zone, q.usual, q.more} {
+		err := step(ctx)
+		if errors.Is(err, ErrUnanswered) && q.wrong != "" {
+			err = fmt.Errorf("%w; %s", err, q.wrong)
+		}
+		if err != nil {
 			return q.a, err
 		}
 	}
 	return q.a, nil
+}
+
+// refuse says what is wrong with an answer.
+func (q *asking) refuse(wrong error) {
+	q.wrong = q.said(wrong)
+	q.sayf(q.Wrong, q.wrong)
+}
+
+// zone asks where the person lives, if the machine is one that does not know.
+func (q *asking) zone(ctx context.Context) error {
+	if q.Zone != "" && !slices.Contains([]string{"UTC", "Etc/UTC", "Etc/GMT", "GMT"}, q.Zone) {
+		return nil
+	}
+	for {
+		answer, err := q.Asker.Ask(ctx, Question{ID: "zone", Title: q.ZoneTitle, Help: q.ZoneHelp, Default: "UTC"})
+		if err != nil {
+			return err
+		}
+		if zone, ok := command.Zone(answer, q.Now); ok {
+			q.a.Zone = zone
+			return nil
+		}
+		q.Say(q.ZoneUnknown)
+	}
 }
 
 func (q *asking) sayf(format string, args ...any) { q.Say(fmt.Sprintf(format, args...)) }
@@ -134,16 +168,17 @@ func (q *asking) channel(ctx context.Context, g guide, given bool) error {
 			q.Say(tried.Said)
 			return nil
 		}
-		q.sayf(q.Wrong, q.said(err))
+		q.refuse(err)
 	}
 }
 
-// fields asks for all fields of a channel, unless they are given.
+// fields asks for all fields of a channel, unless they are given. An empty answer leads back from a channel that was
+// chosen.
 func (q *asking) fields(ctx context.Context, g guide, given bool) (wanted bool, err error) {
 	for _, f := range g.Fields {
 		for well := given; !well; {
 			*f.Into, err = q.Asker.Ask(ctx, Question{ID: f.ID, Title: f.Title, Help: f.Help, Secret: f.Secret,
-				Empty: f.Empty})
+				Empty: f.Empty || g.Option != ""})
 			if err != nil || *f.Into == "" {
 				return false, err
 			}
@@ -161,7 +196,10 @@ func (q *asking) more(ctx context.Context) error {
 	for _, g := range q.guides() {
 		if g.Option != "" {
 			options = append(options, Option{g.key, g.Option})
-			next[g.key] = func() error { return q.channel(ctx, g, false) }
+			next[g.key] = func() error {
+				q.Say(q.Back)
+				return q.channel(ctx, g, false)
+			}
 		}
 	}
 	options = append(options, Option{"database", q.MoreDatabase})
@@ -180,8 +218,9 @@ func (q *asking) more(ctx context.Context) error {
 // database asks for a database until it answers.
 func (q *asking) database(ctx context.Context) error {
 	for {
-		url, err := q.Asker.Ask(ctx, Question{ID: "database", Title: q.DatabaseTitle, Help: q.DatabaseHelp, Secret: true})
-		if err != nil {
+		url, err := q.Asker.Ask(ctx, Question{ID: "database", Title: q.DatabaseTitle, Help: q.DatabaseHelp, Secret: true,
+			Empty: true})
+		if err != nil || url == "" {
 			return err
 		}
 		err = q.Try.Database(ctx, url)
@@ -195,7 +234,7 @@ func (q *asking) database(ctx context.Context) error {
 			}
 			return err
 		}
-		q.sayf(q.Wrong, q.said(err))
+		q.refuse(err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -125,8 +126,53 @@ func talk(t *testing.T, w world, given configs.Config, environ map[string]string
 	z := &setup.Wizard{Asker: asker, Say: func(s string) { out.WriteString(s + "\n") }, Language: language, Given: given,
 		Environ: func(name string) string { return environ[name] }, Try: w, Host: host(),
 		Rand: strings.NewReader(strings.Repeat("k", 100))}
+	z.Zone, z.Now = cmp.Or(environ["TZ"], "Europe/Paris"), time.Date(2026, 11, 19, 8, 0, 0, 0, time.UTC)
 	a, err := z.Run(t.Context())
+	if environ["TZ"] == "" {
+		a.Zone = ""
+	}
 	return a, out.String(), asker.N, err
+}
+
+// TestZone_isAskedWhereTheMachineDoesNotKnow takes a city or a zone, and says when it is neither.
+func TestZone_isAskedWhereTheMachineDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ machine, answers, want string }{
+		{"UTC", "demo,Paris,,,", "Europe/Paris"}, {"Etc/UTC", "demo,Nowhere,new york,,,", "America/New_York"},
+		{"UTC", "demo,,,,", "UTC"}, {"Asia/Tokyo", "demo,,,", "Asia/Tokyo"},
+	} {
+		a, out, _, err := talk(t, world{}, defaults(), map[string]string{"TZ": c.machine}, "en",
+			strings.Split(c.answers, ",")...)
+		if err != nil || a.Zone != c.want || strings.Contains(c.answers, "Nowhere") != strings.Contains(out, "I don't know that one") {
+			t.Errorf("%s, %s: %q, %v\n%s", c.machine, c.answers, a.Zone, err, out)
+		}
+	}
+}
+
+// TestBack_isAnEmptyAnswer leaves a channel that was chosen out of curiosity, and keeps what was answered before.
+func TestBack_isAnEmptyAnswer(t *testing.T) {
+	t.Parallel()
+	for _, lines := range [][]string{
+		{"demo", "1:right", "whatsapp", "", "no"}, {"demo", "1:right", "whatsapp", "+33612345678", "123", "", "no"},
+		{"demo", "1:right", "database", "", "no"}, {"demo", "1:right", "matrix", "https://hs", "", "no"},
+	} {
+		a, out, n, err := talk(t, world{}, defaults(), nil, "en", lines...)
+		if err != nil || n != len(lines) && lines[3] != "+33612345678" || len(a.Channels) != 1 || a.Database != "" ||
+			!strings.Contains(out, "An empty answer leads back.") && lines[2] != "database" {
+			t.Errorf("%q: %d answers, %v, %v\n%s", lines, n, a, err, out)
+		}
+	}
+}
+
+// TestUnanswered_saysWhy repeats what is wrong with a prepared answer.
+func TestUnanswered_saysWhy(t *testing.T) {
+	t.Parallel()
+	z := &setup.Wizard{Asker: &setup.Prepared{Answers: map[string]string{"provider": "http://away/v1"}},
+		Say: func(string) {}, Language: "en", Given: defaults(), Environ: func(string) string { return "" }, Try: world{},
+		Host: host(), Zone: "Europe/Paris", Rand: strings.NewReader(strings.Repeat("k", 100))}
+	if _, err := z.Run(t.Context()); !errors.Is(err, setup.ErrUnanswered) || !strings.Contains(err.Error(), "away does not answer") {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestWizard(t *testing.T) {
@@ -349,6 +395,10 @@ func TestServices(t *testing.T) {
 		"\n[Unit]"+theirs) {
 		t.Errorf("that of the repository is another:\n%s", s.Unit())
 	}
+	if local := (setup.Service{Port: "8081", Local: true}).Compose(); !strings.Contains(local, "network_mode: host") ||
+		!strings.Contains(local, "EVERTHREAD_HTTP_LISTEN: 127.0.0.1:8081") || strings.Contains(local, "ports:") {
+		t.Errorf("a model of this machine is not reached:\n%s", local)
+	}
 	for _, want := range []string{`user: "1000:1000"`, `source: "/srv/a/data"`, `127.0.0.1:8081:8080`} {
 		if !strings.Contains(s.Compose(), want) {
 			t.Errorf("nothing of %s in\n%s", want, s.Compose())
@@ -373,6 +423,21 @@ func TestPlace(t *testing.T) {
 		"Mars/Base": "", "": ""} {
 		if got := setup.Zone(env("TZ", zone), link); got != want {
 			t.Errorf("%s: %s", zone, got)
+		}
+	}
+}
+
+// TestLocal finds the servers that a container in a network of its own does not reach.
+func TestLocal(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{"http://127.0.0.1:11434/v1": true, "http://localhost:8008": true,
+		"http://[::1]:1/v1": true, "postgres://ada@localhost/everthread": true, "https://api.openai.com/v1": false,
+		"http://192.168.1.7:11434/v1": false, "": false, "1:right": false} {
+		for _, a := range []setup.Answers{{LLM: setup.Model{BaseURL: address}}, {Database: address},
+			{Channels: []setup.Channel{{Tried: channel.Tried{Keys: []string{"homeserver", address}}}}}} {
+			if a.Local() != want {
+				t.Errorf("%q: %v", address, a.Local())
+			}
 		}
 	}
 }

@@ -327,7 +327,7 @@ func TestComposeFilesOfTheWizardStart(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	answers := filepath.Join(h.bin, "answers")
-	must(t, os.WriteFile(answers, []byte("provider: demo\nservice: compose\n"), 0o600))
+	must(t, os.WriteFile(answers, []byte("provider: demo\nservice: compose\nzone: Europe/Paris\n"), 0o600))
 	before, err := os.ReadFile(filepath.Join(h.dir, "docker-compose.yml"))
 	must(t, err)
 	out, err := run(h.dir, []string{"LANG=C", "EVERTHREAD_HTTP_LISTEN=127.0.0.1:0"}, program(t), "init", "--answers",
