@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -341,6 +343,37 @@ func TestComposeFilesOfTheWizardStart(t *testing.T) {
 	must(t, err)
 	if string(after) != string(before) {
 		t.Error("it replaced the clone's own file")
+	}
+}
+
+// TestComposeFileOfTheWizard_reachesAModelOfTheMachine: in a network of its own the container would be its own 127.0.0.1.
+func TestComposeFileOfTheWizard_reachesAModelOfTheMachine(t *testing.T) {
+	t.Parallel()
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/models" {
+			fmt.Fprint(w, `{"data":[{"id":"local"}]}`)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, `data: {"choices":[{"delta":{"content":"ok"},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(model.Close)
+	h := newHost(t)
+	answers := filepath.Join(h.bin, "answers")
+	must(t, os.WriteFile(answers, []byte("provider: "+model.URL+"/v1\nkey:\nservice: compose\n"), 0o600))
+	out, err := run(h.dir, []string{"LANG=C", "TZ=Europe/Paris", "EVERTHREAD_HTTP_LISTEN=127.0.0.1:18471"}, program(t), "init",
+		"--answers", answers, "--wait", "0s")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	h.mustSh(regexp.MustCompile(`docker compose -f \S+ up -d`).FindString(out))
+	text, err := os.ReadFile(h.record)
+	must(t, err)
+	var p types.Project
+	must(t, json.Unmarshal(text, &p))
+	got := p.Services["everthread"]
+	if at := environ(got)["EVERTHREAD_HTTP_LISTEN"]; got.NetworkMode != "host" || len(got.Ports) > 0 || at != "127.0.0.1:18471" {
+		t.Errorf("network %q, ports %v, listens on %s", got.NetworkMode, got.Ports, at)
 	}
 }
 
