@@ -25,6 +25,8 @@ type cli struct {
 	Config string `placeholder:"FILE" help:"Configuration file (or EVERTHREAD_CONFIG); default: everthread.yaml, if it exists."`
 	JSON   bool   `name:"json" help:"Write JSON; errors as {\"error\": …} on standard error."`
 
+	ShowVersion kong.VersionFlag `name:"version" help:"Show the version."`
+
 	Init       initCmd       `cmd:"" help:"Create a configuration with a wizard, and connect the first app."`
 	Serve      serveCmd      `cmd:"" default:"1" help:"Run the gateway (the default command)."`
 	Chat       chatCmd       `cmd:"" help:"Talk in the terminal."`
@@ -106,7 +108,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []str
 // newParser returns the parser of the command line, and what it fills.
 func newParser(con *console) (*cli, *kong.Kong) {
 	c := &cli{}
-	parser := kong.Must(c, kong.Name("everthread"), kong.Writers(con.out, con.err),
+	parser := kong.Must(c, kong.Name("everthread"), kong.Vars{"version": version}, kong.Writers(con.out, con.err),
 		kong.Exit(func(n int) { panic(exited(n)) }), kong.Description(
 			"One conversation with an assistant, across all your messaging apps."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))

@@ -16,7 +16,7 @@ import (
 )
 
 type backupCmd struct {
-	To string `type:"path" placeholder:"PATH" help:"File to write, or folder; default: backup.dir, where the newest backup.keep stay."`
+	To string `type:"path" placeholder:"PATH" help:"File to write, such as b.tar.zst, or folder; default: backup.dir, where the newest backup.keep stay."`
 }
 
 // Run makes a backup, also of a schema that is older than the program's.

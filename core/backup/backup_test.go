@@ -386,7 +386,11 @@ func TestOldBackupsAreRemovedAndNothingElse(t *testing.T) {
 		!strings.Contains(err.Error(), "is there already") {
 		t.Errorf("over a file: %v", err)
 	}
-	if _, err := m.Make(t.Context(), filepath.Join(dir, "none", "b"), 0); err == nil {
+	if _, err := m.Make(t.Context(), filepath.Join(dir, "none", "b.tar.zst"), 0); err == nil {
 		t.Error("into a missing folder: no error")
+	}
+	if _, err := m.Make(t.Context(), filepath.Join(dir, "none"), 0); err == nil ||
+		!strings.Contains(err.Error(), "there is no folder") {
+		t.Errorf("a missing folder becomes a file: %v", err)
 	}
 }

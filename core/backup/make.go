@@ -92,6 +92,8 @@ func (m *Maker) make(ctx context.Context, to string, keep int) (Result, error) {
 func (m *Maker) place(to string) (dir, path string, err error) {
 	info, err := os.Stat(to)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && filepath.Ext(to) == "":
+		return "", "", fmt.Errorf("there is no folder %s; make it first, or name a file, such as %s.tar.zst", to, to)
 	case err == nil && info.IsDir():
 		path, err = freeName(to, m.Now())
 		return to, path, err

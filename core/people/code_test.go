@@ -1,6 +1,7 @@
 package people_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -48,5 +49,24 @@ func TestALinkToThePageWorksOnce(t *testing.T) {
 	}
 	if _, err := h.SignIn(t.Context(), trust.CodeHash(code), s, h.now); err == nil {
 		t.Error("the link worked twice")
+	}
+}
+
+// TestOwner_hasTheNameOfTheApp: an owner without a name is called as in the app that they write from first.
+func TestOwner_hasTheNameOfTheApp(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, people.Pairing)
+	_, err := h.Note(t.Context(), core.Note{User: h.owner.ID, Now: h.now, Effects: []core.Effect{core.SetName{Name: "Owner"}}})
+	must(t, err)
+	for n, c := range []struct{ name, want string }{{"", "Owner"}, {"Ann", "Ann"}, {"Annie", "Ann"}} {
+		must(t, h.Store.PutCode(t.Context(), core.Code{Kind: core.CodeOwner, Hash: trust.CodeHash("CODE"), User: h.owner.ID,
+			Created: h.now}))
+		known, err := h.Stranger(t.Context(), core.Inbound{Address: core.Address{Channel: "telegram", Account: "1",
+			External: fmt.Sprint(n)}, Name: c.name, EventID: fmt.Sprint(n), Text: "/start CODE", SentAt: h.now})
+		must(t, err)
+		owner, err := h.Owner(t.Context())
+		if must(t, err); !known || owner.Name != c.want {
+			t.Errorf("%s: known %v, the owner is %s", c.name, known, owner.Name)
+		}
 	}
 }

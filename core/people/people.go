@@ -77,12 +77,15 @@ func (p *People) Code(n int) (string, error) {
 	return string(b), nil
 }
 
+// unnamed is the name of an owner who has not given one.
+const unnamed = "Owner"
+
 // EnsureOwner creates the owner at the first start. While the owner has no address it also
 // stores and returns a new owner code; else "".
 func (p *People) EnsureOwner(ctx context.Context) (core.User, string, error) {
 	owner, err := p.Owner(ctx)
 	if errors.Is(err, core.ErrNotFound) {
-		owner, err = p.AddUser(ctx, core.User{Name: "Owner", Role: core.RoleOwner, CreatedAt: p.Now()})
+		owner, err = p.AddUser(ctx, core.User{Name: unnamed, Role: core.RoleOwner, CreatedAt: p.Now()})
 		if errors.Is(err, core.ErrExists) { // another process was first
 			owner, err = p.Owner(ctx)
 		}
@@ -185,17 +188,22 @@ func (p *People) claimOwner(ctx context.Context, in core.Inbound, code string) (
 	if err != nil && !errors.Is(err, core.ErrExists) {
 		return false, err
 	}
-	return p.claimed(ctx, in.Address, code)
+	return p.claimed(ctx, in, code)
 }
 
-// claimed uses up the code by which the owner got an address.
-func (p *People) claimed(ctx context.Context, a core.Address, code string) (bool, error) {
+// claimed uses up the code by which the owner got an address, and calls an owner without a name as the app does.
+func (p *People) claimed(ctx context.Context, in core.Inbound, code string) (bool, error) {
 	_, err := p.UseCode(ctx, core.CodeOwner, trust.CodeHash(code), p.Now())
 	if err != nil && !errors.Is(err, core.ErrRefused) {
 		return false, err
 	}
-	p.Log.Info("owner got an address", zap.String("channel", a.Channel), zap.String("address", a.External))
-	return true, nil
+	owner, err := p.Owner(ctx)
+	if err == nil && owner.Name == unnamed && in.Name != "" {
+		_, err = p.Note(ctx, core.Note{User: owner.ID, Now: p.Now(), Effects: []core.Effect{core.SetName{Name: in.Name}}})
+	}
+	p.Log.Info("owner got an address", zap.String("channel", in.Address.Channel),
+		zap.String("address", in.Address.External))
+	return err == nil, err
 }
 
 // ClaimOwner moves a known address to the owner if the message is /start with the owner code.
@@ -213,7 +221,7 @@ func (p *People) ClaimOwner(ctx context.Context, in core.Inbound, i core.Identit
 	if err := p.MoveIdentity(ctx, i, codes[0].User); err != nil && !errors.Is(err, core.ErrNotFound) {
 		return false, err
 	}
-	return p.claimed(ctx, in.Address, code)
+	return p.claimed(ctx, in, code)
 }
 
 // allowed reports whether the list has any of the sender's addresses.
