@@ -42,6 +42,7 @@ type beginning struct {
 	asker    *setup.Counted
 	keyboard *terminal.Keyboard // nil: answers do not come from a terminal
 	file     string
+	columns  int // of the terminal; 0: there is none
 	report   beginningReport
 }
 
@@ -100,6 +101,9 @@ func (b *beginning) open() (err error) {
 	in, ok := b.in.(*os.File)
 	keyboard := ok && term.IsTerminal(int(in.Fd()))
 	plain := &setup.Plain{Out: b.human(), Language: b.language()}
+	if isTerminal(b.out) {
+		plain.Columns, b.columns = widthOf(b.out), widthOf(b.out)
+	}
 	b.asker.Asker = plain
 	if keyboard && isTerminal(b.out) && !b.Plain && !b.json && b.variable("TERM") != "dumb" {
 		if b.keyboard, err = terminal.OpenKeyboard(in, drawn(b.out), b.interrupt); err != nil {
@@ -144,7 +148,7 @@ func (b *beginning) giveBack() {
 	}
 }
 
-func (b *beginning) say(text string) { fmt.Fprintln(b.human(), text) }
+func (b *beginning) say(text string) { fmt.Fprintln(b.human(), setup.Wrap(text, b.columns)) }
 
 func (b *beginning) sayf(format string, args ...any) { b.say(fmt.Sprintf(format, args...)) }
 

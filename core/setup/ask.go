@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rivo/uniseg"
+
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/trust"
@@ -79,6 +81,7 @@ type Plain struct {
 	In       LineReader
 	Out      io.Writer
 	Language string
+	Columns  int // of the terminal, at which lines break between words; 0: they do not
 }
 
 const shownOptions = 40
@@ -86,9 +89,9 @@ const shownOptions = 40
 // Ask writes a question, and reads lines until one answers it.
 func (p *Plain) Ask(ctx context.Context, q Question) (string, error) {
 	w := wordsOf(p.Language)
-	fmt.Fprintf(p.Out, "\n%s\n", q.Title)
+	fmt.Fprintf(p.Out, "\n%s\n", Wrap(q.Title, p.Columns))
 	if q.Help != "" {
-		fmt.Fprintf(p.Out, "%s\n", q.Help)
+		fmt.Fprintf(p.Out, "%s\n", Wrap(q.Help, p.Columns))
 	}
 	for n, o := range q.Options[:min(len(q.Options), shownOptions)] {
 		fmt.Fprintf(p.Out, "  %d  %s\n", n+1, trust.Line(o.Label))
@@ -110,6 +113,24 @@ func (p *Plain) Ask(ctx context.Context, q Question) (string, error) {
 		}
 		fmt.Fprintln(p.Out, w.NoAnswer)
 	}
+}
+
+// Wrap breaks the lines of a text between words so that they fit into columns; 0: it breaks none.
+func Wrap(text string, columns int) string {
+	var b strings.Builder
+	at := 0
+	for word := range strings.SplitAfterSeq(text, " ") {
+		first, _, more := strings.Cut(word, "\n")
+		if width := uniseg.StringWidth(strings.TrimRight(first, " ")); columns > 0 && at > 0 && at+width > columns {
+			b.WriteString("\n")
+			at = 0
+		}
+		b.WriteString(word)
+		if at += uniseg.StringWidth(word); more {
+			at = uniseg.StringWidth(word[strings.LastIndexByte(word, '\n')+1:])
+		}
+	}
+	return b.String()
 }
 
 func (p *Plain) line(ctx context.Context, q Question) (string, error) {
