@@ -163,7 +163,8 @@ func (b *beginning) configure(ctx context.Context) (configs.Config, error) {
 		return given, err
 	}
 	w := &setup.Wizard{Asker: b.asker, Say: b.say, Language: b.language(), Given: given, Environ: b.variable,
-		Zone: setup.Zone(b.variable, "/etc/localtime"), Now: clock()(), Try: setup.Trier{Given: given, Ping: pingStore}, Rand: rand.Reader,
+		Zone: setup.Zone(b.variable, "/etc/localtime"), Now: clock()(),
+		Try: setup.Trier{Given: given, Ping: pingStore}, Rand: rand.Reader,
 		Host: channel.Host{Client: (*egress.Gate)(nil).Client, Now: clock(), Rand: rand.Reader}}
 	if b.answers, err = w.Run(ctx); err != nil {
 		return given, err

@@ -74,10 +74,6 @@ func serveStore(ctx context.Context, c *console, cfg configs.Config, log *zap.Lo
 	if cfg.HTTP.PublicURL == cfg.HTTP.At(cfg.HTTP.Listen) { // the port may be any that was free
 		cfg.HTTP.PublicURL = cfg.HTTP.At(ln.Addr().String())
 	}
-	stopTracing, err := engine.StartTracing(ctx, version)
-	if err != nil {
-		return err
-	}
 	st, err := openStore(ctx, cfg)
 	if err != nil {
 		return engine.ExplainStore(cfg, err)
@@ -104,11 +100,6 @@ func serveStore(ctx context.Context, c *console, cfg configs.Config, log *zap.Lo
 		g.log(a.Log)
 	}
 	err = a.serve(ctx, ln, metricsAt)
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.Grace)
-	defer cancel()
-	if err := stopTracing(end); err != nil {
-		log.Warn("the last traces were not sent", zap.Error(err))
-	}
 	log.Info("everthread has stopped")
 	return err
 }

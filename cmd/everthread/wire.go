@@ -45,7 +45,7 @@ func openStore(ctx context.Context, c configs.Config) (store, error) {
 		st, err = sqlite.Open(c.DataDir)
 	} else {
 		st, err = postgres.Open(ctx, postgres.Options{URL: string(c.DatabaseURL), Direct: string(c.DatabaseListen),
-			Conns: c.DatabaseConns, Trace: engine.Tracing()})
+			Conns: c.DatabaseConns})
 	}
 	if err != nil {
 		return nil, err

@@ -171,7 +171,8 @@ func TestRecurringInItsZone(t *testing.T) {
 func TestUnread_modelReads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
-	for _, words := range []string{"in a fortnight call Ana", "tomorrow 9am EST call Ana", "call Ana", "half eight tomorrow tea",
+	for _, words := range []string{"in a fortnight call Ana", "tomorrow 9am EST call Ana", "call Ana",
+		"half eight tomorrow tea",
 		"today at 25:00 jump", "every weekday except friday stand up", "demain en huit appeler Ana"} {
 		for _, command := range []string{"/remind ", "/task ", "/erinnere ", "/rappel "} {
 			if out, ok := w.ask(w.ada, command+words); ok || out.Text != "" || out.Effects != nil {

@@ -17,8 +17,6 @@ import (
 // Answer runs the model and its tools for one turn; see gateway.Agent.
 func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt,
 	on core.Progress) (core.Answer, error) {
-	ctx, end := span(ctx, "answer", t)
-	defer end()
 	if ts.Config.LLM.Sees() {
 		if err := ts.addImages(ctx, t, &p); err != nil {
 			return core.Answer{}, fmt.Errorf("load images: %w", err)

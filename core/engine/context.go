@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/memory"
@@ -22,8 +20,6 @@ import (
 
 // Prompt builds the prompt of a turn; see gateway.Prompter.
 func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error) {
-	ctx, end := span(ctx, "build context", t)
-	defer end()
 	if ts.Config.Transcription.Model != "" ||
 		ts.Config.LLM.Sees() { // the prompt contains transcripts and pictures
 		if err := ts.Files.Loaded(ctx, t.User, t.Inputs); err != nil {
@@ -44,7 +40,7 @@ func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time
 		in.Strategy = r.Strategy
 		p, err = ts.buildAs(ctx, in)
 	}
-	p.Snapshot.Session, p.Snapshot.Trace = t.Thread, traceOf(ctx, t, p.Request)
+	p.Snapshot.Session, p.Snapshot.Trace = t.Thread, traceOf(t, p.Request)
 	switch {
 	case always.err != nil: // no prompt without the standing instructions
 		err = always.err
@@ -76,14 +72,10 @@ func (ts *Turns) parts(ctx context.Context, t *core.Turn, u core.User, now time.
 	return parts
 }
 
-// traceOf returns the trace id of a turn: that of the client's request, or of the span if traces are sent, else one that
-// every attempt of the turn has.
-func traceOf(ctx context.Context, t *core.Turn, r *core.Request) string {
+// traceOf returns the trace id of a turn: that of the client's request, else one that every attempt of the turn has.
+func traceOf(t *core.Turn, r *core.Request) string {
 	if r != nil && r.Trace != "" {
 		return r.Trace
-	}
-	if s := trace.SpanContextFromContext(ctx); s.HasTraceID() {
-		return s.TraceID().String()
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d %d", t.User, t.ID, t.StartedAt.UnixMilli()))
 	return hex.EncodeToString(sum[:16])

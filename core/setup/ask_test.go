@@ -14,7 +14,8 @@ func TestWrap_betweenWords(t *testing.T) {
 		columns int
 		want    string
 	}{
-		{"one two three", 8, "one two \nthree"}, {"one two three", 0, "one two three"}, {"one two three", 80, "one two three"},
+		{"one two three", 8, "one two \nthree"}, {"one two three", 0, "one two three"},
+		{"one two three", 80, "one two three"},
 		{"https://example.org/a/long/address ok", 10, "https://example.org/a/long/address \nok"},
 		{"ab\ncd ef gh", 5, "ab\ncd ef \ngh"}, {"你好 世界", 5, "你好 \n世界"}, {"", 5, ""},
 	} {

@@ -143,7 +143,8 @@ func TestZone_isAskedWhereTheMachineDoesNotKnow(t *testing.T) {
 	} {
 		a, out, _, err := talk(t, world{}, defaults(), map[string]string{"TZ": c.machine}, "en",
 			strings.Split(c.answers, ",")...)
-		if err != nil || a.Zone != c.want || strings.Contains(c.answers, "Nowhere") != strings.Contains(out, "I don't know that one") {
+		if err != nil || a.Zone != c.want ||
+			strings.Contains(c.answers, "Nowhere") != strings.Contains(out, "I don't know that one") {
 			t.Errorf("%s, %s: %q, %v\n%s", c.machine, c.answers, a.Zone, err, out)
 		}
 	}
@@ -170,7 +171,8 @@ func TestUnanswered_saysWhy(t *testing.T) {
 	z := &setup.Wizard{Asker: &setup.Prepared{Answers: map[string]string{"provider": "http://away/v1"}},
 		Say: func(string) {}, Language: "en", Given: defaults(), Environ: func(string) string { return "" }, Try: world{},
 		Host: host(), Zone: "Europe/Paris", Rand: strings.NewReader(strings.Repeat("k", 100))}
-	if _, err := z.Run(t.Context()); !errors.Is(err, setup.ErrUnanswered) || !strings.Contains(err.Error(), "away does not answer") {
+	if _, err := z.Run(t.Context()); !errors.Is(err, setup.ErrUnanswered) ||
+		!strings.Contains(err.Error(), "away does not answer") {
 		t.Errorf("got %v", err)
 	}
 }

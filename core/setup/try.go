@@ -309,7 +309,8 @@ func (w *texts) said(err error) string {
 type texts struct {
 	Wrong, NoOption, NoAnswer, MoreOptions, NotShown, ProviderTitle, ProviderHelp, ProviderWrong, DemoChosen,
 	URLTitle, URLHelp, URLWrong, KeyTitle, KeyFound, ModelTitle, ModelHelp, ModelUnlisted, ModelTrying, ModelAnswers,
-	ModelReduced, ZoneTitle, ZoneHelp, ZoneUnknown, Back, MoreTitle, MoreNo, MoreDatabase, DatabaseTitle, DatabaseHelp, DatabaseGood string
+	ModelReduced, ZoneTitle, ZoneHelp, ZoneUnknown, Back, MoreTitle, MoreNo, MoreDatabase, DatabaseTitle, DatabaseHelp,
+	DatabaseGood string
 	LeftOut               string // title of a field
 	Services, KeyHelp     map[string]string
 	WindowIs, WindowShort string // number
@@ -325,8 +326,8 @@ type texts struct {
 type Texts struct {
 	Hello, Overwrite, OverwriteHelp, Yes, No, Kept, Written, Stopped, Pair, PairCode, Scan, Waiting, Came, Answered,
 	NobodyCame, Own, Served, WebLink, Doctor, Service, ServiceHere, ServiceUser, ServiceSystem, ServiceCompose, ServiceNo,
-	ServiceWritten, StartUser, StartSystem, StartSystemCopy, StartCompose, BuildImage, StartSelf, Here, Temporary, NoCompose, EnvKept,
-	StartKeys string
+	ServiceWritten, StartUser, StartSystem, StartSystemCopy, StartCompose, BuildImage, StartSelf, Here, Temporary,
+	NoCompose, EnvKept, StartKeys string
 	File fileTexts
 }
 

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/exaring/otelpgx"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -35,8 +34,7 @@ type Options struct {
 	// Direct is a URL of the same database without the pooler in URL, which may use another
 	// connection for each transaction; empty: URL has no pooler.
 	Direct string
-	Conns  int  // limit of connections; 0: 16
-	Trace  bool // OpenTelemetry spans for statements
+	Conns  int // limit of connections; 0: 16
 	// Patience is the timeout of every transaction, so that a server that disappears silently
 	// becomes an error; 0: 10 s.
 	Patience time.Duration
@@ -93,9 +91,6 @@ func (o Options) connections() (*pgxpool.Config, *pgx.ConnConfig, error) {
 	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
 	cfg.ConnConfig.DialFunc = (&net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second,
 		Interval: 2 * time.Second, Count: 2}}).DialContext
-	if o.Trace {
-		cfg.ConnConfig.Tracer = otelpgx.NewTracer()
-	}
 	direct := cfg.ConnConfig.Copy()
 	if o.Direct != "" {
 		if direct, err = pgx.ParseConfig(o.Direct); err != nil {
