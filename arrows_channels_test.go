@@ -16,7 +16,7 @@ const registry = "cmd/everthread/channels.go"
 // address in a text, and the channels of a simulation.
 func badNames(f source) []string {
 	top, _, _ := strings.Cut(f.dir, "/")
-	exempt := []string{"core/history", "core/markup", "core/eval"}
+	exempt := []string{"core/history", "core/markup"}
 	if !slices.Contains([]string{"core", "configs", "cmd"}, top) || f.name == registry || isSuite(f.dir) ||
 		slices.Contains(exempt, roomOf(f.dir)) {
 		return nil

@@ -39,7 +39,6 @@ type cli struct {
 	Days       daysCmd       `cmd:"" help:"List and show days of the conversation, and summarize them."`
 	Search     searchCmd     `cmd:"" help:"Search the whole conversation."`
 	Forget     forgetCmd     `cmd:"" help:"Remove messages for good, and verify it."`
-	Eval       evalCmd       `cmd:"" help:"Measure recall and continuity."`
 	Import     importCmd     `cmd:"" help:"Import a conversation from another service, or an export of Everthread."`
 	Export     exportCmd     `cmd:"" help:"Export everything of a user into one file."`
 	Backup     backupCmd     `cmd:"" help:"Back up everything into one file, while the gateway runs."`

@@ -63,10 +63,9 @@ func TestFriends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range got.Missed {
-		t.Logf("missed %s %q: %v, found %v", m.Sample, m.Question, m.Evidence, m.Found)
-	}
-	t.Logf("all %+v\nold %+v\nnew %+v\nratio %.2f, skipped %d", got.All, got.Old, got.New, got.Ratio, got.Skipped)
+	var table strings.Builder
+	got.Write(&table)
+	t.Logf("\n%s", &table)
 	if got.All.Recall10 < 0.8 || got.Skipped != 1 || got.All.Questions != 95 {
 		t.Errorf("got %+v", got.All)
 	}
