@@ -360,9 +360,6 @@ type Janitor interface {
 	// Sweep removes raw payloads received before `raw` (those of a day of the conversation together, after its end),
 	// expired codes, sessions and deliveries, and finished bookkeeping. It returns the number of rows removed.
 	Sweep(ctx context.Context, raw, now time.Time) (int, error)
-	// ShareHeads moves the common parts of prompt heads out of at most limit epochs of an earlier version, and stores
-	// them once. It returns the number of epochs it examined; 0 while a process of that version is alive.
-	ShareHeads(ctx context.Context, limit int) (int, error)
 	// Scrub removes remnants of deleted and redacted rows from indexes and files. It may be slow.
 	Scrub(ctx context.Context) error
 	// Traces lists the places among a user's rows that still contain a text, ignoring case, and the documents that the

@@ -196,9 +196,6 @@ type HeadPart struct {
 	// such a part is not stored with the epoch: readers assemble it from the pages.
 	Before MessageID `json:"before,omitempty"`
 	Pages  []PageRef `json:"pages,omitempty"`
-	// Hash identifies the stored text of a shared part. The store itself uses it:
-	// the parts that it returns have the text, and no hash.
-	Hash string `json:"hash,omitempty"`
 }
 
 // Parts of a head that hold text of the gateway itself.

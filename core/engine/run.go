@@ -184,7 +184,6 @@ func (e *Engine) tasks() []scheduler.Task {
 		{Name: "embed", Spec: often.Embeddings, Run: e.Embedders.want},
 		{Name: "back up", Spec: often.Usual, Run: e.backups.run},
 		{Name: "sweep", Spec: "17 * * * *", Run: e.sweep},
-		{Name: "share heads", Spec: often.Usual, Run: e.shareHeads},
 	}
 }
 
@@ -203,14 +202,6 @@ func (e *Engine) sweep(ctx context.Context) error {
 	_, err := e.Store.Sweep(ctx, now.Add(-e.Config.Retention.Raw), now)
 	_, late := e.Store.SweepAudit(ctx, now.Add(-e.Config.Retention.Audit))
 	return errors.Join(err, late)
-}
-
-// sharedHeads bounds the epochs of an earlier version that one run converts.
-const sharedHeads = 2000
-
-func (e *Engine) shareHeads(ctx context.Context) error {
-	_, err := e.Store.ShareHeads(ctx, sharedHeads)
-	return err
 }
 
 // closeLate closes expired questions.

@@ -4,10 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"slices"
-	"strconv"
-	"strings"
-	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -30,11 +26,11 @@ func pipeline(ctx context.Context, conn *sql.Conn, statements []sqlstore.Stateme
 				break
 			}
 		}
-		if unexpected(failed) {
-			b.QueuedQueries = nil // or the driver would prepare them all again, although they are fine
-		}
 		if err := results.Close(); failed == nil {
-			return err
+			failed = err
+		}
+		if e, ok := errors.AsType[*pgconn.PgError](failed); ok && e.Code == "0A000" { // a migration changed its columns
+			return errors.Join(failed, driver.(*stdlib.Conn).Conn().Close(ctx))
 		}
 		return failed
 	})
@@ -97,32 +93,4 @@ func (r row) Scan(dest ...any) error {
 		return err
 	}
 	return sqlstore.Assign(dest, values)
-}
-
-// verifier verifies expected rows, unless the database is distributed.
-type verifier struct{ spread *atomic.Bool }
-
-// verify returns a statement that divides by zero unless s would read its expected row. Columns
-// expected as nil are not compared. It takes the locks of s.
-func (v verifier) verify(s sqlstore.Statement) sqlstore.Statement {
-	if v.spread.Load() {
-		return sqlstore.Statement{}
-	}
-	columns, args := make([]string, len(s.Expected)), slices.Clone(s.Args)
-	var same []string
-	for i, v := range s.Expected {
-		columns[i] = "c" + strconv.Itoa(i+1)
-		if v != nil {
-			args = append(args, v)
-			same = append(same, columns[i]+" = $"+strconv.Itoa(len(args)))
-		}
-	}
-	return sqlstore.Statement{Query: `WITH seen (` + strings.Join(columns, ", ") + `) AS (` + s.Query +
-		`) SELECT 1 / COUNT(*) FROM seen WHERE ` + strings.Join(same, " AND "), Args: args}
-}
-
-// unexpected reports whether a statement of verify failed.
-func unexpected(err error) bool {
-	var e *pgconn.PgError
-	return errors.As(err, &e) && e.Code == "22012"
 }

@@ -49,9 +49,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	spread := new(atomic.Bool)
-	hot := &warm{spread: spread, uses: map[string]int{}}
 	if o.Direct == "" {
-		cfg.AfterConnect, cfg.AfterRelease = planOnce, hot.released
+		cfg.AfterConnect = planOnce
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
@@ -65,8 +64,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Lanes: max(int(cfg.MaxConns)/4, 1), Together: func() bool { return !spread.Load() },
 		Timeout: cmp.Or(o.Patience, 10*time.Second),
 		Read:    sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead},
-		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: hot.pipeline, Copy: copyRows,
-		Verify: verifier{spread}.verify, Unexpected: unexpected,
+		Notify:  `SELECT pg_notify('` + channel + `', $1)`, Pipeline: pipeline, Copy: copyRows,
 		OneOf:    `= ANY (ARRAY(%s))`,
 		Snapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
 		Listen:   func(ctx context.Context, yield func(string)) error { return listen(ctx, direct, yield) },

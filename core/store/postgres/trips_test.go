@@ -11,15 +11,15 @@ import (
 func TestTripsOfATurn(t *testing.T) {
 	t.Parallel()
 	server(t)
-	t.Run("alone", func(t *testing.T) { storetest.Road(t, database, trips(t, 1)) })
+	t.Run("alone", func(t *testing.T) { storetest.Road(t, database, trips(t, 2)) })
 	// An earlier job of the summary is looked for.
-	t.Run("with a summary due", func(t *testing.T) { storetest.Due(t, database, trips(t, 2)) })
-	t.Run("in a rush", func(t *testing.T) { storetest.Rush(t, database, analyzer(t), trips(t, 1)) })
+	t.Run("with a summary due", func(t *testing.T) { storetest.Due(t, database, trips(t, 3)) })
+	t.Run("in a rush", func(t *testing.T) { storetest.Rush(t, database, analyzer(t), trips(t, 2)) })
 }
 
 // trips returns a function that counts the round trips of a step, with a limit for Commit.
 func trips(t *testing.T, commit int64) func(s storetest.Store, step string, run func()) {
-	most := map[string]int64{"Append": 2, "Commit": commit, "FinishPart": 1}
+	most := map[string]int64{"Append": 2, "Commit": commit, "FinishPart": 2}
 	return func(s storetest.Store, step string, run func()) {
 		before := s.(interface{ Trips() int64 }).Trips()
 		run()

@@ -13,12 +13,9 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 	var out core.Committed
 	var st state
 	var said []core.Message
-	var next expectation
-	expected := s.replies.take(r.Turn.User, int64(r.Turn.ID))
-	// An epoch may hold texts that others store, too (see putHeads), and effects may take long.
-	alone := r.Epoch != nil || len(r.Effects) > 0
-	err := s.transactExpected(ctx, "commit reply", r.Turn.User, expected, !alone, func(t *tx) {
-		out, next = core.Committed{}, expectation{}
+	err := s.transact(ctx, "commit reply", tx{user: r.Turn.User, first: []Statement{readState(r, &st)}, whileFrozen: true,
+		knowsLeases: true, together: len(r.Effects) == 0}, func(t *tx) { // effects may take long
+		out = core.Committed{}
 		if !st.held {
 			t.fail(core.ErrFenced)
 			return
@@ -48,11 +45,8 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 		}
 		t.closeTurn(r, st, direct)
 		t.settle(r)
-		if out.Again = t.next(r, st); out.Delivery != nil {
-			next = t.expectPart(out.Delivery.ID, false, true, false)
-		}
-	}, readState(r, &st))
-	s.keepExpected(&s.parts, r.Turn.User, next, err)
+		out.Again = t.next(r, st)
+	})
 	return out, err
 }
 
@@ -175,9 +169,11 @@ func (t *tx) moveThread(r core.Reply, st *state) {
 	epoch := st.epoch
 	if r.Epoch != nil {
 		epoch = int64(r.Epoch.ID)
-		t.putEpoch(r.Turn.Thread, t.stillStanding(*r.Epoch))
+		t.exec(`INSERT INTO epochs (user_id, id, thread_id, data) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (user_id, id) DO UPDATE SET data = excluded.data`, t.user, r.Epoch.ID, r.Turn.Thread,
+			text(t.stillStanding(*r.Epoch)))
 	}
-	if news := told(r); r.Epoch != nil || news > st.news || !t.s.allKnow(positionsVersion) {
+	if news := told(r); r.Epoch != nil || news > st.news {
 		t.exec(`UPDATE threads SET last_position = $3, epoch_id = $4, epoch_used = $5, news = $6 WHERE user_id = $1 AND id = $2`,
 			t.user, r.Turn.Thread, st.last, epoch, ms(r.Now), max(news, st.news))
 	}

@@ -79,7 +79,6 @@ func (t *tx) deliverTo(id core.DeliveryID, m core.MessageID, direct bool, n core
 		return nil
 	}
 	keyParts(&d)
-	t.keptLease()
 	return &d
 }
 
@@ -246,9 +245,9 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 	now time.Time) (bool, error) {
 	var more bool
 	var h holding
-	expected := s.parts.take(d.User, int64(d.ID))
 	before, parts := *d, slices.Clone(d.Parts)
-	err := s.transactExpected(ctx, "finish part", d.User, expected, true, func(t *tx) {
+	err := s.transact(ctx, "finish part", tx{user: d.User, first: []Statement{readSending(d, &h)}, whileFrozen: true,
+		knowsLeases: true, together: true}, func(t *tx) {
 		more = false
 		*d = before
 		copy(d.Parts, parts)
@@ -269,7 +268,7 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 				t.user, d.ID, p.N, p.Repeats)
 		}
 		more = t.afterPart(d, n, r, now)
-	}, readSending(d, &h))
+	})
 	return more, err
 }
 

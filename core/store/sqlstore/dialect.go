@@ -26,11 +26,6 @@ type Dialect struct {
 	Read sql.TxOptions
 	// Pipeline runs statements in one round trip on a connection; nil: round trips cost nothing.
 	Pipeline func(ctx context.Context, conn *sql.Conn, statements []Statement) error
-	// Verify returns a statement that takes the locks of s and fails unless s would read
-	// its Expected row; without a query if the engine cannot verify s. Unexpected reports
-	// whether an error is that failure. nil: nothing is expected.
-	Verify     func(s Statement) Statement
-	Unexpected func(err error) bool
 	// Copy stores many rows of a table at once, on a connection that holds a transaction; nil: statements are used.
 	Copy func(ctx context.Context, conn *sql.Conn, table string, columns []string, rows [][]any) error
 	// OneOf is the condition that a column has one of the few values of a query (%s), each of which is looked up.
@@ -101,9 +96,6 @@ type Statement struct {
 	// every row instead. Both nil: the result is ignored.
 	Scan func(row Row) error
 	All  func(row Row) error
-	// Expected holds the columns that Scan is expected to read: bigint as int64, text as
-	// string, boolean as bool; nil: unknown. See expectation.
-	Expected []any
 }
 
 // Row is a row of a result.

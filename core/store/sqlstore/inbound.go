@@ -63,11 +63,10 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 	var out core.Appended
 	how := make([]admission, len(a.Events))
 	var to route
-	var next expectation
 	first := append(admitAll(a, how), readRoute(a, &to))
 	err := s.transact(ctx, "append", tx{user: a.User, first: first, knowsLeases: true, together: true}, func(t *tx) {
 		fresh := t.admitted(a.Events, how)
-		out, next = core.Appended{Duplicates: len(a.Events) - len(fresh)}, expectation{}
+		out = core.Appended{Duplicates: len(a.Events) - len(fresh)}
 		if len(fresh) == 0 {
 			return
 		}
@@ -84,10 +83,8 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 		if a.Paused {
 			return
 		}
-		next = t.expectReply(a, to, out)
 		t.wantTurn(a, to, out)
 	})
-	s.keepExpected(&s.replies, a.User, next, err)
 	return out, err
 }
 
@@ -102,23 +99,6 @@ func (t *tx) appendNew(a core.Append, n int, how admission, to *route, turn *cor
 	t.by(core.Actor{Via: core.ViaIdentity, ID: int64(a.Identity), At: a.Now})
 	t.decide(core.Decide{Approval: d.Approval, Identity: a.Identity, Yes: d.Yes, At: a.Now})
 	return id
-}
-
-// expectReply returns the expectation for the commit of a turn that was claimed with its
-// messages; the zero value if they open a day.
-func (t *tx) expectReply(a core.Append, to route, out core.Appended) expectation {
-	if out.Turn == nil || out.Turn.Segment != to.segment {
-		return expectation{}
-	}
-	since, marked := to.since, to.marked
-	if to.segment != 0 {
-		for _, m := range a.Messages {
-			since += int64(counts(m))
-		}
-		marked = true
-	}
-	return t.expect(int64(out.Turn.ID), to.last, int64(to.epoch), to.edits, to.told, since, flag(marked), to.state,
-		int64(0), false, true, false, false, false, false, int64(len(out.Turn.Inputs)), false, to.retry)
 }
 
 // admitAll returns the statements that admit the events.

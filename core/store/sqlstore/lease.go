@@ -76,14 +76,6 @@ func (t *tx) leasesAsJobs() {
 	t.makeJobs()
 }
 
-// keptLease is called after a row with a lease is stored. It converts the lease to a job if
-// a process is alive that does not know such leases.
-func (t *tx) keptLease() {
-	if !t.s.allKnow(leasesVersion) {
-		t.leasesAsJobs()
-	}
-}
-
 func (t *tx) makeJobs() {
 	for _, l := range t.leases {
 		t.makeJob(l, l.until)

@@ -16,21 +16,6 @@ const (
 	leavingPrefix = "leaving:"
 )
 
-// Versions of stored forms, kept as the fence of a membership. While a process is alive that
-// does not know a form, nobody writes it.
-const (
-	leasesVersion    = 2 // leases in rows
-	headsVersion     = 3 // shared texts of heads, stored once
-	positionsVersion = 4 // a thread's last position and the last use of its epoch, which its messages say
-	memberVersion    = positionsVersion
-)
-
-// allKnow reports whether every live process has at least a version.
-func (s *Store) allKnow(version int64) bool {
-	oldest := s.oldest.Load()
-	return oldest == 0 || oldest >= version
-}
-
 // withPrefix returns the condition that a lease's name begins with a prefix, which ends with a
 // colon, in a form that an index supports.
 func withPrefix(prefix string) string {
@@ -43,20 +28,15 @@ func (s *Store) Join(ctx context.Context, m core.Membership) (live []string, fre
 	if m.Leaving {
 		own, other = other, own
 	}
-	oldest := int64(0)
 	err = s.writeShared(ctx, "join", func(t *transaction) {
 		t.exec(`INSERT INTO leases (name, worker, fence, until) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (name) DO UPDATE SET until = excluded.until`, own+m.Worker, m.Worker, memberVersion, ms(m.Until))
+			ON CONFLICT (name) DO UPDATE SET until = excluded.until`, own+m.Worker, m.Worker, 0, ms(m.Until))
 		if m.Leaving {
 			t.exec(`DELETE FROM leases WHERE name = $1`, other+m.Worker)
 		}
 		freed = t.expireMembers(m)
 		live = listOf(t, column[string], `SELECT worker FROM leases WHERE `+withPrefix(memberPrefix)+` ORDER BY name`)
-		t.get(&oldest, `SELECT MIN(fence) FROM leases WHERE `+withPrefix(memberPrefix)+` OR `+withPrefix(leavingPrefix))
 	})
-	if err == nil {
-		s.oldest.Store(oldest)
-	}
 	return live, freed, err
 }
 

@@ -24,7 +24,7 @@ func (p *pair) copyTurns(m *move, g keyRange) {
 }
 
 func (p *pair) copyEpochs(m *move, g keyRange) {
-	p.copyThrough(m, g, "epochs", `id, thread_id, data, whole`, rewriting{"id": ids(g.numbers.other),
+	p.copyThrough(m, g, "epochs", `id, thread_id, data`, rewriting{"id": ids(g.numbers.other),
 		"thread_id": ids(g.numbers.thread), "data": texts(g.numbers.epoch)}, nil)
 }
 

@@ -191,7 +191,6 @@ func (t *tx) lastPlace(p place, now time.Time) place {
 	t.get(columns{&last, &p.segment}, `SELECT `+lastPosition+`, COALESCE((SELECT g.id FROM segments g WHERE g.user_id = $1 AND g.thread_id = h.id ORDER BY g.label DESC LIMIT 1), 0)
 		FROM threads h WHERE h.user_id = $1 AND h.id = $2`, t.user, p.thread)
 	p.position = nextPosition(last, now)
-	t.placed(p.thread, p.position)
 	t.counted(p.segment, 1, false)
 	return p
 }

@@ -23,13 +23,9 @@ type Store struct {
 	bus     bus[string]
 	changes bus[core.UserID]
 	batch   batcher
-	replies expectations // of commits of turns
-	parts   expectations // of ends of first parts of deliveries
 	known   directories
 	rota    rota
 	lapsed  atomic.Int64 // when expired leases were last looked for, in milliseconds
-	oldest  atomic.Int64 // version of the oldest live process; 0: not read yet
-	heads   heads
 	shrunk  atomic.Int64 // how often pages of moves were halved, once per failed step
 	analyze core.Analyzer
 	commits atomic.Int64

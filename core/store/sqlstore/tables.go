@@ -221,7 +221,6 @@ func tablesOfWork() []Table {
 		{Name: "states", Sealed: []string{"value"}, Plain: []string{"account", "key"}},
 		{Name: "rates", Plain: []string{"key"}},
 		{Name: "grants", Plain: []string{"day", "worker"}},
-		{Name: "heads", Plain: []string{"hash", "body"}}, // the gateway's own text
 	}
 }
 

@@ -89,13 +89,13 @@ func (t *transaction) lockFree(batch []*entry) map[core.UserID]*tx {
 	users := make([]int64, len(batch))
 	for n, e := range batch {
 		m := *e.t
-		m.transaction, m.expected = t, nil
+		m.transaction = t
 		waiting[m.user], users[n] = &m, int64(m.user)
 	}
-	t.queueAll([]Statement{{Query: `SELECT ` + lockColumns + `, unindexed, id FROM users WHERE id = ANY($1)
+	t.queueAll([]Statement{{Query: `SELECT ` + lockColumns + `, id FROM users WHERE id = ANY($1)
 		FOR UPDATE SKIP LOCKED`, Args: []any{users}, All: func(r Row) error {
 		var m tx
-		err := r.Scan(append(m.lockInto(), &m.unindexed, &m.user)...)
+		err := r.Scan(append(m.lockInto(), &m.user)...)
 		if w := waiting[m.user]; err == nil && (m.moving != frozen || w.whileFrozen) {
 			w.lastMessage, w.lastID, w.news, w.name, w.role = m.lastMessage, m.lastID, m.news, m.name, m.role
 			w.settings, w.standing, w.moving, w.unindexed = m.settings, m.standing, m.moving, m.unindexed

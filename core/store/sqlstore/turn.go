@@ -32,24 +32,14 @@ func (t *tx) wantTurn(a core.Append, to route, out core.Appended) {
 func (t *tx) startClaimed(turn *core.Turn, a core.Append, to route) {
 	turn.Lease = core.Lease{Job: core.JobID(turn.ID), Key: threadKey(turn.Thread), Attempt: 1, Until: a.Claim.Until}
 	t.insertTurn(turn, to.last, a.Budget, a.Claim)
-	t.keptLease()
 }
 
 // insertTurn stores a running turn, whose last input has the position last. The lease of a claim is kept in its row.
 func (t *tx) insertTurn(turn *core.Turn, last int64, b core.Budget, c *core.Claim) {
-	t.placed(turn.Thread, last)
 	t.exec(`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, reserved, day, started_at, task_id, task_due, worker, lease_until)
 		VALUES ($1, $2, $3, $4, $5, 'running', $6, $7, $8, $9, $10, $11, $12, $13)`,
 		t.user, turn.ID, turn.Thread, turn.Identity, turn.Segment, text(turn.Inputs), turn.Reserved,
 		b.Day, ms(turn.StartedAt), turn.Task, ms(turn.Due), c.Worker, ms(c.Until))
-}
-
-// placed is called after a message got the last position of a thread. It tells processes that read it
-// from the thread's row.
-func (t *tx) placed(thread core.ThreadID, last int64) {
-	if !t.s.allKnow(positionsVersion) {
-		t.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, t.user, thread, last)
-	}
 }
 
 // queueTurn ensures a job after new messages in a thread with the head h: a head that has no
@@ -180,7 +170,7 @@ func (s *Store) JoinTurn(ctx context.Context, turn *core.Turn, now time.Time) (j
 			t.user, turn.Thread)
 		next = *turn
 		next.Inputs = slices.Clone(turn.Inputs)
-		t.placed(turn.Thread, t.addInputs(&next, run, last, failed, now))
+		t.addInputs(&next, run, last, failed, now)
 		t.exec(`UPDATE turns SET inputs = $3 WHERE user_id = $1 AND id = $2`, t.user, turn.ID, text(next.Inputs))
 		if len(t.pending(turn.Thread)) == 0 {
 			t.exec(`DELETE FROM jobs WHERE user_id = $1 AND key = $2 AND state = 'waiting'`, t.user, threadKey(turn.Thread))

@@ -18,7 +18,6 @@ type tx struct {
 	// Set by the caller of transact.
 	user        core.UserID
 	first       []Statement // read together with the lock, in the same round trip where that saves one
-	expected    []any       // the expected columns of lock; nil: they are read
 	whileFrozen bool        // it may write to a frozen user
 	knowsLeases bool        // it handles leases kept in rows, and makes jobs of them when it needs to
 	unlocked    bool        // it locks no user's row
@@ -40,7 +39,6 @@ type tx struct {
 	leases     []lease
 	alone      string                  // the key of a held job without successors
 	keptJob    core.JobID              // of a held lease that its own row keeps, without a job
-	heads      map[string]string       // head texts that it stores
 	scrubbed   map[core.SegmentID]bool // days whose prompts it has redacted
 	quotes     []core.Message          // messages after quotesFrom that quote another
 	quotesFrom core.MessageID
@@ -72,28 +70,19 @@ func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, s.dialect.Timeout)
 }
 
-// transact runs f in a transaction like t, and returns the first error that t remembers. If an
-// expectation of t proves wrong, it runs f again in a transaction that reads the rows instead.
+// transact runs f in a transaction like t, and returns the first error that t remembers.
 func (s *Store) transact(ctx context.Context, op string, t tx, f func(t *tx)) error {
 	if !t.long {
 		var cancel context.CancelFunc
 		ctx, cancel = s.bounded(ctx)
 		defer cancel()
 	}
-	last, again := &t, t
-	last.transaction = &transaction{s: s, ctx: ctx}
-	err := last.run(f)
-	if err != nil && t.expected != nil && (t.aborted || s.dialect.Unexpected(err)) {
-		last = &again
-		last.transaction, last.expected = &transaction{s: s, ctx: ctx}, nil
-		err = last.run(f)
-	}
-	if err != nil {
+	t.transaction = &transaction{s: s, ctx: ctx}
+	if err := t.run(f); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	s.heads.add(last.heads)
-	s.bus.publish(last.wake...)
-	s.changes.publish(last.written...)
+	s.bus.publish(t.wake...)
+	s.changes.publish(t.written...)
 	return nil
 }
 
@@ -122,7 +111,6 @@ func (t *tx) runAlone(f func(t *tx)) (err error) {
 		_ = t.conn.Close()
 	}()
 	if err = t.work(f); err != nil {
-		t.aborted = true
 		return err
 	}
 	t.s.commits.Add(1)
@@ -171,27 +159,22 @@ func (t *transaction) notify() {
 	}
 }
 
-// lock locks the user's row and reads its columns. unindexed is never expected, as the index
-// changes it at any time: a transaction with expectations writes it in any case.
+// lock locks the user's row and reads its columns.
 func (t *tx) lock() Statement {
-	columns, into := lockColumns, t.lockInto()
-	if t.expected == nil {
-		columns, into = columns+`, unindexed`, append(into, &t.unindexed)
-	}
-	return Statement{Expected: t.expected, Query: `SELECT ` + columns + ` FROM users WHERE id = $1` + t.s.dialect.Lock,
-		Args: []any{t.user}, Scan: func(r Row) error {
+	return Statement{Query: `SELECT ` + lockColumns + ` FROM users WHERE id = $1` + t.s.dialect.Lock, Args: []any{t.user},
+		Scan: func(r Row) error {
 			if t.user != 0 {
 				t.written = append(t.written, t.user)
 			}
-			return found(r.Scan(into...))
+			return found(r.Scan(t.lockInto()...))
 		}}
 }
 
-const lockColumns = `last_message, last_id, news, name, role, settings, standing, moving`
+const lockColumns = `last_message, last_id, news, name, role, settings, standing, moving, unindexed`
 
 // lockInto returns the destinations of lockColumns.
 func (t *tx) lockInto() []any {
-	return []any{&t.lastMessage, &t.lastID, &t.news, &t.name, &t.role, &t.settings, &t.standing, &t.moving}
+	return []any{&t.lastMessage, &t.lastID, &t.news, &t.name, &t.role, &t.settings, &t.standing, &t.moving, &t.unindexed}
 }
 
 // forUser returns a tx in the same database transaction for another user, whose row is not locked yet.
@@ -216,9 +199,6 @@ func (t *tx) lockOther() {
 // ask runs statements with results, in one round trip where that is possible.
 func (t *tx) ask(statements ...Statement) {
 	if t.s.dialect.Pipeline != nil {
-		if t.expected != nil && t.assume(statements) {
-			return
-		}
 		t.queueAll(statements)
 		t.send()
 		return
@@ -244,9 +224,6 @@ func (t *transaction) queueAll(statements []Statement) {
 func (t *tx) flush() {
 	if !t.dirty {
 		return
-	}
-	if t.expected != nil && t.expected[0] == nil {
-		t.fail(errUncounted)
 	}
 	mark := ``
 	if t.added && !t.unindexed && t.user > 0 { // an indexed column is written only when it changes

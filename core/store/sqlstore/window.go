@@ -96,9 +96,7 @@ func (s *Store) readThread(q querier, turn *core.Turn, w *core.Window) error {
 		return found(err)
 	}
 	w.Epoch = &core.Epoch{}
-	if err = unjson(data, w.Epoch); err == nil {
-		err = s.complete(q, w.Epoch)
-	}
+	err = unjson(data, w.Epoch)
 	w.Epoch.UsedAt = used
 	return err
 }
@@ -282,7 +280,7 @@ func scanLoop(r scanner) (l core.Loop, err error) {
 	return l, err
 }
 
-// epochByID reads an epoch as it is stored, without its shared texts.
+// epochByID reads an epoch.
 func epochByID(q reader, user core.UserID, id core.TurnID) (*core.Epoch, error) {
 	var e core.Epoch
 	return &e, found(q.row(`SELECT data FROM epochs WHERE user_id = $1 AND id = $2`, user, id).Scan(asJSON(&e)))
@@ -292,10 +290,8 @@ func epochByID(q reader, user core.UserID, id core.TurnID) (*core.Epoch, error) 
 func (s *Store) Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*core.Epoch, error) {
 	var e *core.Epoch
 	err := s.view(ctx, "read epoch", func(q querier) (err error) {
-		if e, err = epochByID(q, user, id); err != nil {
-			return err
-		}
-		return s.complete(q, e)
+		e, err = epochByID(q, user, id)
+		return err
 	})
 	return e, err
 }

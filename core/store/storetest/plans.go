@@ -32,7 +32,7 @@ func (s *statements) note(query string, args []any) {
 // rare lists parts of statements that may read all rows of a user, or of tables that stay small.
 func rare() []string {
 	return []string{
-		`FROM epochs WHERE whole = 1`,                        // epochs of an earlier version, until they are moved
+		`id > $2 AND role = 'assistant' AND body <> ''`,      // up to the first since a question that is open
 		`GROUP BY queue, state`,                              // statistics over the queue, which is short
 		`user_id = 0 AND (channel, account, external) IN`,    // deletes a user's traces as a stranger
 		`FROM codes WHERE `,                                  // few
