@@ -1,6 +1,6 @@
 // Package migrations holds the schema of both engines as goose migrations. Files are append-only: a released one never
 // changes. A migration only adds; what it makes obsolete is removed one release later, so that two versions can run
-// side by side. 00012 is the exception: it changes keys, and earlier versions fail on the result.
+// side by side. Before the first release, 00001 itself is changed.
 package migrations
 
 import (

@@ -4,14 +4,13 @@ CREATE EXTENSION IF NOT EXISTS vector;
 -- Times are UTC milliseconds, positions and shown are microseconds, JSON is
 -- text, flags are 0 or 1. Every table is led by its user, so that it can be
 -- partitioned or distributed by it. User 0 stands for strangers.
-
 CREATE TABLE users (
-	id           bigint PRIMARY KEY,
-	name         text   NOT NULL,
-	role         text   NOT NULL,
-	settings     text   NOT NULL DEFAULT '{}',
-	last_message bigint NOT NULL DEFAULT 0,
-	last_id      bigint NOT NULL DEFAULT 0,
+	id            bigint PRIMARY KEY,
+	name          text   NOT NULL,
+	role          text   NOT NULL,
+	settings      text   NOT NULL DEFAULT '{}',
+	last_message  bigint NOT NULL DEFAULT 0,
+	last_id       bigint NOT NULL DEFAULT 0,
 	-- indexed: messages up to it are in the full-text index. index_version: of the
 	-- analyzer that indexed them; while another one does it anew, reindexed says how far.
 	indexed       bigint NOT NULL DEFAULT 0,
@@ -20,23 +19,33 @@ CREATE TABLE users (
 	-- moving: 1 while somebody's rows come in or go out: nothing is answered; 2 while
 	-- its own rows are copied: nothing is written; 3 after that, while what was held comes in.
 	moving        bigint NOT NULL DEFAULT 0,
-	created_at   bigint NOT NULL
+	created_at    bigint NOT NULL,
+	-- News of an epoch: what changed since its head was fixed. users.news counts such
+	-- changes, and changed says which of them was the last of a row. threads.news is
+	-- how far the thread's prompt has told of them.
+	news          bigint NOT NULL DEFAULT 0,
+	standing      bigint NOT NULL DEFAULT 0,
+	filed         bigint NOT NULL DEFAULT 0,
+	-- users.unindexed: the user has messages that are not indexed yet. It changes when the index
+	-- falls behind and when it has caught up, not with each message, as the condition of the
+	-- index that it replaces did. How many turns began within a minute is read from the newest.
+	unindexed     bigint NOT NULL DEFAULT 0
 );
-CREATE INDEX users_unindexed ON users (id) WHERE indexed < last_message AND id > 0;
 CREATE INDEX users_version ON users (index_version);
 CREATE INDEX users_own ON users (id) WHERE settings LIKE '%"embeddings":{%';
+CREATE INDEX users_behind ON users (id) WHERE unindexed = 1;
 INSERT INTO users (id, name, role, created_at) VALUES (0, 'strangers', 'none', 0);
 
 CREATE TABLE identities (
-	user_id    bigint NOT NULL,
-	id         bigint NOT NULL,
-	channel    text   NOT NULL,
-	account    text   NOT NULL,
-	external   text   NOT NULL,
-	name       text   NOT NULL,
-	thread_id  bigint NOT NULL DEFAULT 0,
-	blocked    bigint NOT NULL DEFAULT 0,
-	last_used  bigint NOT NULL,
+	user_id      bigint NOT NULL,
+	id           bigint NOT NULL,
+	channel      text   NOT NULL,
+	account      text   NOT NULL,
+	external     text   NOT NULL,
+	name         text   NOT NULL,
+	thread_id    bigint NOT NULL DEFAULT 0,
+	blocked      bigint NOT NULL DEFAULT 0,
+	last_used    bigint NOT NULL,
 	-- until when it may be written to (0: always), and whether it was asked since.
 	window_until bigint NOT NULL DEFAULT 0,
 	teased       bigint NOT NULL DEFAULT 0,
@@ -45,7 +54,6 @@ CREATE TABLE identities (
 	detached     bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, id)
 );
-CREATE UNIQUE INDEX identities_address ON identities (channel, account, external) WHERE detached = 0;
 
 CREATE TABLE agent_keys (
 	user_id    bigint NOT NULL,
@@ -58,16 +66,17 @@ CREATE TABLE agent_keys (
 
 -- Browsers that are signed in to the web page. Ids are unique among all users.
 CREATE TABLE sessions (
-	user_id    bigint NOT NULL,
-	id         bigint NOT NULL,
-	hash       text   NOT NULL,
-	browser    text   NOT NULL,
-	created_at bigint NOT NULL,
-	used_at    bigint NOT NULL,
-	expires_at bigint NOT NULL,
+	user_id     bigint NOT NULL,
+	id          bigint NOT NULL,
+	hash        text   NOT NULL,
+	browser     text   NOT NULL,
+	created_at  bigint NOT NULL,
+	used_at     bigint NOT NULL,
+	expires_at  bigint NOT NULL,
+	-- Through which identity a browser was signed in; 0: it was not recorded.
+	identity_id bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, id)
 );
-CREATE UNIQUE INDEX sessions_hash ON sessions (hash);
 CREATE INDEX sessions_used ON sessions (user_id, used_at, id);
 CREATE INDEX sessions_expiry ON sessions (expires_at);
 
@@ -83,7 +92,6 @@ CREATE TABLE api_keys (
 	used_at    bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, id)
 );
-CREATE UNIQUE INDEX api_keys_hash ON api_keys (hash);
 
 CREATE TABLE threads (
 	user_id       bigint NOT NULL,
@@ -98,6 +106,13 @@ CREATE TABLE threads (
 	epoch_id      bigint NOT NULL DEFAULT 0,
 	epoch_used    bigint NOT NULL DEFAULT 0,
 	created_at    bigint NOT NULL,
+	-- failed: messages up to it that wait for a turn were read by one that failed.
+	-- They are shown where that one read them, above the notice of it.
+	failed        bigint NOT NULL DEFAULT 0,
+	news          bigint NOT NULL DEFAULT 0,
+	-- How often the compression of old messages has made something that a new prompt
+	-- of the thread would show.
+	compressed    bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, id)
 );
 CREATE UNIQUE INDEX threads_continuous ON threads (user_id) WHERE mode = 'continuous';
@@ -124,14 +139,17 @@ CREATE TABLE messages (
 	redacted    bigint NOT NULL DEFAULT 0,
 	covered     bigint NOT NULL DEFAULT 0,
 	solo        bigint NOT NULL DEFAULT 0,
+	-- refused: the model's server refused the turn that read the message, which waits again: no
+	-- turn reads it until its sender says more or asks for it.
+	refused     bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, id)
 );
 CREATE UNIQUE INDEX messages_position ON messages (user_id, thread_id, position) WHERE position > 0;
-CREATE INDEX messages_uncovered ON messages (user_id, thread_id, position) WHERE position > 0 AND covered = 0 AND segment_id > 0 AND redacted = 0 AND role <> 'tool';
 CREATE INDEX messages_pending ON messages (user_id, thread_id, id) WHERE kind = 'chat' AND role <> 'assistant' AND turn_id = 0 AND position = 0 AND redacted = 0;
 CREATE INDEX messages_segment ON messages (user_id, segment_id, id) WHERE segment_id > 0;
 CREATE INDEX messages_extra ON messages (user_id, id) WHERE extra <> '{}';
-CREATE INDEX messages_shown ON messages (user_id, thread_id, shown, id);
+CREATE INDEX messages_shown ON messages (user_id, thread_id, shown, id) WHERE shown <> position;
+ALTER TABLE messages SET (fillfactor = 85);
 
 CREATE TABLE revisions (
 	user_id     bigint NOT NULL,
@@ -159,12 +177,12 @@ CREATE TABLE events (
 	state       text   NOT NULL,
 	message_id  bigint NOT NULL,
 	received_at bigint NOT NULL,
-	payload     bytea,
-	PRIMARY KEY (channel, account, event_id)
+	payload     bytea  ,
+	with_day    bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (user_id, message_id, channel, account, event_id)
 );
-CREATE INDEX events_held ON events (channel, account, external, received_at) WHERE state = 'held';
-CREATE INDEX events_raw ON events (received_at) WHERE payload IS NOT NULL;
-CREATE INDEX events_message ON events (user_id, message_id);
+CREATE INDEX events_held ON events (user_id, channel, account, external, received_at) WHERE state = 'held';
+CREATE INDEX events_raw ON events (received_at) WHERE payload IS NOT NULL AND with_day = 0;
 
 CREATE TABLE segments (
 	user_id       bigint NOT NULL,
@@ -191,14 +209,26 @@ CREATE TABLE segments (
 	unwindowed    bigint NOT NULL DEFAULT 1,
 	-- backlog: it came with an import, and its summary waits behind all others.
 	backlog       bigint NOT NULL DEFAULT 0,
+	-- A turn writes two index pages less. with_day: the raw payload of an event is removed with the day of its message,
+	-- whose segment has raw = 1, and not by its own time. direct: a delivery is found through its turn, which has
+	-- delivery_id, and not by its message.
+	raw           bigint NOT NULL DEFAULT 0,
+	-- A segment whose last summary failed stays due: from retry_at on, or as soon as the model's configuration is no
+	-- longer failed_with. failed_at: when it began to fail. due_at: the end of the day that a loop names; asked: the
+	-- person was asked about it since.
+	failed_at     bigint NOT NULL DEFAULT 0,
+	retry_at      bigint NOT NULL DEFAULT 0,
+	failed_with   text   NOT NULL DEFAULT '',
 	PRIMARY KEY (user_id, id)
 );
 CREATE UNIQUE INDEX segments_label ON segments (user_id, thread_id, label);
 CREATE INDEX segments_due ON segments (finalize_at) WHERE state = 'open';
-CREATE INDEX segments_stale ON segments (finalize_at) WHERE state = 'final' AND stale = 1 AND error = '' AND backlog = 0;
 CREATE INDEX segments_post ON segments (post_at) WHERE post = 'due';
 CREATE INDEX segments_unwindowed ON segments (user_id, id) WHERE unwindowed = 1;
 CREATE INDEX segments_import_due ON segments (user_id, label) WHERE backlog = 1;
+CREATE INDEX segments_raw ON segments (ends_at) WHERE raw = 1;
+CREATE INDEX segments_stale ON segments (finalize_at) WHERE state = 'final' AND stale = 1 AND retry_at = 0 AND backlog = 0;
+CREATE INDEX segments_retry ON segments (retry_at) WHERE retry_at > 0;
 
 CREATE TABLE summaries (
 	user_id    bigint NOT NULL,
@@ -213,6 +243,10 @@ CREATE TABLE summaries (
 	ungrounded bigint NOT NULL,
 	final      bigint NOT NULL,
 	created_at bigint NOT NULL,
+	-- Where something comes from. 1: it was made from words that the person did not
+	-- write (forwarded, imported, of outside tools, or made from such); 2: a turn that
+	-- had read such words archived, closed or cancelled it; 3: both.
+	tainted    bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, segment_id, version)
 );
 
@@ -224,9 +258,14 @@ CREATE TABLE loops (
 	sources      text   NOT NULL,
 	opened_at    bigint NOT NULL,
 	mentioned_at bigint NOT NULL,
+	changed      bigint NOT NULL DEFAULT 0,
+	tainted      bigint NOT NULL DEFAULT 0,
+	due_at       bigint NOT NULL DEFAULT 0,
+	asked        bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, id)
 );
 CREATE INDEX loops_open ON loops (user_id, mentioned_at) WHERE state = 'open';
+CREATE INDEX loops_changed ON loops (user_id, changed);
 
 CREATE TABLE turns (
 	user_id     bigint NOT NULL,
@@ -246,9 +285,11 @@ CREATE TABLE turns (
 	ended_at    bigint NOT NULL DEFAULT 0,
 	epoch_id    bigint NOT NULL DEFAULT 0,
 	snapshot    text   NOT NULL DEFAULT '',
+	task_id     bigint NOT NULL DEFAULT 0,
+	task_due    bigint NOT NULL DEFAULT 0,
+	delivery_id bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, id)
 );
-CREATE INDEX turns_started ON turns (user_id, started_at);
 CREATE INDEX turns_running ON turns (user_id, thread_id) WHERE state = 'running';
 
 CREATE TABLE epochs (
@@ -275,15 +316,16 @@ CREATE TABLE deliveries (
 	expires_at  bigint NOT NULL,
 	-- user-id under which it was made, if another: the keys of its parts stay the same.
 	born        text   NOT NULL DEFAULT '',
+	direct      bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, id)
 );
 CREATE INDEX deliveries_born ON deliveries (user_id, born) WHERE born <> '';
-CREATE INDEX deliveries_message ON deliveries (user_id, message_id) WHERE message_id > 0;
 CREATE INDEX deliveries_parked ON deliveries (user_id, identity_id, id) WHERE state = 'parked';
 CREATE INDEX deliveries_trouble ON deliveries (created_at) WHERE state IN ('failed', 'unknown', 'parked', 'expired');
 CREATE INDEX deliveries_user_trouble ON deliveries (user_id, id) WHERE state IN ('failed', 'unknown', 'parked', 'expired');
 CREATE INDEX deliveries_under_way ON deliveries (user_id, id) WHERE state IN ('pending', 'sending');
 CREATE INDEX deliveries_expiry ON deliveries (expires_at) WHERE expires_at > 0 AND state IN ('pending', 'parked');
+CREATE INDEX deliveries_message ON deliveries (user_id, message_id) WHERE message_id > 0 AND direct = 0;
 
 CREATE TABLE delivery_parts (
 	user_id     bigint NOT NULL,
@@ -327,13 +369,18 @@ CREATE INDEX jobs_summary ON jobs (user_id, ref) WHERE queue = 'summarize';
 CREATE INDEX jobs_dead ON jobs (run_at) WHERE state = 'dead';
 
 CREATE TABLE usage (
-	user_id    bigint NOT NULL,
-	day        text   NOT NULL,
-	reserved   bigint NOT NULL DEFAULT 0,
-	prompt     bigint NOT NULL DEFAULT 0,
-	cached     bigint NOT NULL DEFAULT 0,
-	completion bigint NOT NULL DEFAULT 0,
-	turns      bigint NOT NULL DEFAULT 0,
+	user_id       bigint NOT NULL,
+	day           text   NOT NULL,
+	reserved      bigint NOT NULL DEFAULT 0,
+	prompt        bigint NOT NULL DEFAULT 0,
+	cached        bigint NOT NULL DEFAULT 0,
+	completion    bigint NOT NULL DEFAULT 0,
+	turns         bigint NOT NULL DEFAULT 0,
+	-- What went out for a user on a day: requests, and bytes in both directions.
+	calls         bigint NOT NULL DEFAULT 0,
+	bytes         bigint NOT NULL DEFAULT 0,
+	task_tokens   bigint NOT NULL DEFAULT 0,
+	task_reserved bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, day)
 );
 CREATE INDEX usage_day ON usage (day, user_id);
@@ -366,12 +413,12 @@ CREATE TABLE codes (
 	name       text   NOT NULL,
 	created_at bigint NOT NULL,
 	expires_at bigint NOT NULL,
-	PRIMARY KEY (kind, hash)
+	PRIMARY KEY (user_id, kind, hash)
 );
 
 -- Wrong codes of an address.
 CREATE TABLE tries (
-	address text PRIMARY KEY,
+	address text   PRIMARY KEY,
 	count   bigint NOT NULL,
 	until   bigint NOT NULL
 );
@@ -413,7 +460,7 @@ CREATE TABLE move_segments (
 );
 
 CREATE TABLE leases (
-	name   text PRIMARY KEY,
+	name   text   PRIMARY KEY,
 	worker text   NOT NULL,
 	fence  bigint NOT NULL,
 	until  bigint NOT NULL
@@ -429,7 +476,7 @@ CREATE TABLE states (
 
 -- at is in microseconds.
 CREATE TABLE rates (
-	key text PRIMARY KEY,
+	key text   PRIMARY KEY,
 	at  bigint NOT NULL
 );
 
@@ -480,6 +527,7 @@ CREATE TABLE prints (
 	PRIMARY KEY (user_id, band, message_id, piece)
 );
 CREATE INDEX prints_message ON prints (user_id, message_id);
+
 CREATE TABLE repeats (
 	user_id     bigint NOT NULL,
 	original_id bigint NOT NULL,
@@ -495,9 +543,13 @@ CREATE TABLE windows (
 	first_message bigint NOT NULL,
 	last_message  bigint NOT NULL,
 	tokens        bigint NOT NULL,
+	-- The vectors of a window's passages, packed; empty: there are none. They do not
+	-- become smaller by being compressed.
+	passages      bytea  NOT NULL DEFAULT '',
 	PRIMARY KEY (user_id, id)
 );
 CREATE INDEX windows_messages ON windows (user_id, segment_id, first_message);
+ALTER TABLE windows ALTER COLUMN passages SET STORAGE EXTERNAL;
 
 -- What has a vector, or waits for one: windows and memory items.
 CREATE TABLE embeddings (
@@ -511,11 +563,15 @@ CREATE TABLE embeddings (
 	updated_at bigint NOT NULL,
 	vector     halfvec(1024),
 	-- bits are the signs of vector: what is near by them is compared in full.
-	bits       bit(1024) GENERATED ALWAYS AS (binary_quantize(vector)::bit(1024)) STORED,
+	bits       bit    (1024) GENERATED ALWAYS AS (binary_quantize(vector)::bit(1024)) STORED,
 	PRIMARY KEY (user_id, kind, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02);
-ALTER TABLE embeddings ALTER COLUMN vector SET STORAGE PLAIN, ALTER COLUMN bits SET STORAGE PLAIN;
 CREATE INDEX embeddings_pending ON embeddings (user_id, kind, id) WHERE state = 'pending';
+-- All of a user's vectors stand together in it, so that a search reads nothing else.
+CREATE INDEX embeddings_bits ON embeddings (user_id, kind, config) INCLUDE (id, bits) WHERE state = 'ready';
+-- What has no vector because of an error, by what was tried.
+CREATE INDEX embeddings_error ON embeddings (user_id, config) WHERE state = 'error';
+ALTER TABLE embeddings ALTER COLUMN vector SET STORAGE PLAIN, ALTER COLUMN bits SET STORAGE PLAIN;
 
 CREATE TABLE themes (
 	user_id     bigint NOT NULL,
@@ -525,6 +581,8 @@ CREATE TABLE themes (
 	active      bigint NOT NULL DEFAULT 0,
 	created_at  bigint NOT NULL,
 	updated_at  bigint NOT NULL,
+	changed     bigint NOT NULL DEFAULT 0,
+	tainted     bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, slug)
 );
 
@@ -541,6 +599,11 @@ CREATE TABLE items (
 	status         text   NOT NULL,
 	created_at     bigint NOT NULL,
 	updated_at     bigint NOT NULL,
+	tainted        bigint NOT NULL DEFAULT 0,
+	-- What a person did to memory. history: earlier wordings of an item, oldest first, each
+	-- with when it was replaced; noted: the assistant added the item, not the person.
+	history        text   NOT NULL DEFAULT '[]',
+	noted          bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, id)
 );
 CREATE UNIQUE INDEX items_digest ON items (user_id, digest) WHERE status = 'active';
@@ -560,6 +623,7 @@ CREATE TABLE reminders (
 	created_at     bigint NOT NULL,
 	fired_at       bigint NOT NULL DEFAULT 0,
 	message_id     bigint NOT NULL DEFAULT 0,
+	tainted        bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, id)
 );
 CREATE INDEX reminders_due ON reminders (due_at) WHERE state = 'active';
@@ -577,7 +641,8 @@ CREATE TABLE message_terms (
 	terms   tsvector NOT NULL,
 	PRIMARY KEY (user_id, id)
 );
-CREATE INDEX message_terms_gin ON message_terms USING gin (terms);
+CREATE INDEX message_terms_gin ON message_terms USING gin (terms) WITH (gin_pending_list_limit = 128);
+
 CREATE TABLE summary_terms (
 	user_id bigint   NOT NULL,
 	id      bigint   NOT NULL,
@@ -585,6 +650,7 @@ CREATE TABLE summary_terms (
 	PRIMARY KEY (user_id, id)
 );
 CREATE INDEX summary_terms_gin ON summary_terms USING gin (terms) WITH (fastupdate = off);
+
 CREATE TABLE item_terms (
 	user_id bigint   NOT NULL,
 	id      bigint   NOT NULL,
@@ -593,5 +659,181 @@ CREATE TABLE item_terms (
 );
 CREATE INDEX item_terms_gin ON item_terms USING gin (terms) WITH (fastupdate = off);
 
--- All of a user's vectors stand together in it, so that a search reads nothing else.
-CREATE INDEX embeddings_bits ON embeddings (user_id, kind, config) INCLUDE (id, bits) WHERE state = 'ready';
+-- Questions that something waits for: a call of a tool, a change of an account.
+-- subject says what exactly a yes runs.
+CREATE TABLE approvals (
+	user_id     bigint NOT NULL,
+	id          bigint NOT NULL,
+	code        text   NOT NULL,
+	kind        text   NOT NULL,
+	state       text   NOT NULL,
+	identity_id bigint NOT NULL,
+	message_id  bigint NOT NULL,
+	turn_id     bigint NOT NULL,
+	word        text   NOT NULL,
+	subject     text   NOT NULL,
+	asked_at    bigint NOT NULL,
+	expires_at  bigint NOT NULL,
+	decided_at  bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (user_id, id)
+);
+CREATE INDEX approvals_open ON approvals (user_id, identity_id, id) WHERE state = 'open';
+CREATE INDEX approvals_message ON approvals (user_id, message_id);
+CREATE INDEX approvals_turn ON approvals (user_id, turn_id) WHERE turn_id > 0;
+CREATE INDEX approvals_late ON approvals (expires_at) WHERE state = 'open';
+
+-- What was done with an account, who said yes to what, and what had effects
+-- outside. Rows hold ids and fixed words, never words of a person.
+CREATE TABLE audit (
+	user_id bigint NOT NULL,
+	id      bigint NOT NULL,
+	at      bigint NOT NULL,
+	via     text   NOT NULL,
+	via_id  bigint NOT NULL,
+	what    text   NOT NULL,
+	object  text   NOT NULL,
+	ids     text   NOT NULL,
+	tool    text   NOT NULL,
+	result  text   NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE INDEX audit_user ON audit (user_id, at, id);
+CREATE INDEX audit_at ON audit (at, user_id, id);
+
+-- What each process may spend of a day's tokens of all users: what is granted to it
+-- counts until its lease ends, and then only what it said it had used.
+CREATE TABLE grants (
+	day     text   NOT NULL,
+	worker  text   NOT NULL,
+	granted bigint NOT NULL,
+	used    bigint NOT NULL,
+	until   bigint NOT NULL,
+	PRIMARY KEY (day, worker)
+);
+
+-- Every key is led by its user, so that rows can live with their user. Beside them
+-- stand the few tables of the whole gateway that say whose an address, a token or an
+-- event is, and that each is only once.
+
+-- Whose address it is. A detached identity has none.
+CREATE TABLE addresses (
+	channel     text   NOT NULL,
+	account     text   NOT NULL,
+	external    text   NOT NULL,
+	user_id     bigint NOT NULL,
+	identity_id bigint NOT NULL,
+	PRIMARY KEY (channel, account, external) INCLUDE (user_id, identity_id)
+);
+CREATE UNIQUE INDEX addresses_identity ON addresses (user_id, identity_id);
+
+-- Whom the hash of a secret belongs to: of a session or an API key, whose id it
+-- names, or of a code, by the code's kind.
+CREATE TABLE tokens (
+	kind    text   NOT NULL,
+	hash    text   NOT NULL,
+	user_id bigint NOT NULL,
+	id      bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (kind, hash) INCLUDE (user_id, id)
+);
+CREATE INDEX tokens_user ON tokens (user_id, kind);
+
+-- Whose event it is; user 0 stands for strangers.
+CREATE TABLE event_ids (
+	channel  text   NOT NULL,
+	account  text   NOT NULL,
+	event_id text   NOT NULL,
+	user_id  bigint NOT NULL,
+	PRIMARY KEY (channel, account, event_id) INCLUDE (user_id)
+);
+
+-- Answers that were not chosen: the turn that gave one, and the numbers between which
+-- lie the messages that it said. message_id is the last message that the turn read.
+CREATE TABLE answers (
+	user_id       bigint NOT NULL,
+	message_id    bigint NOT NULL,
+	turn_id       bigint NOT NULL,
+	first_message bigint NOT NULL,
+	last_message  bigint NOT NULL,
+	PRIMARY KEY (user_id, message_id, turn_id)
+);
+
+-- Standing instructions: what a person wants always. users.standing counts their changes,
+-- so that a turn of somebody who never had any reads nothing. message_id is the message
+-- that asked for one, 0 if none did; noted: the assistant proposed it.
+CREATE TABLE standing (
+	user_id    bigint NOT NULL,
+	id         bigint NOT NULL,
+	body       text   NOT NULL,
+	digest     text   NOT NULL,
+	tokens     bigint NOT NULL,
+	message_id bigint NOT NULL DEFAULT 0,
+	noted      bigint NOT NULL DEFAULT 0,
+	created_at bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE UNIQUE INDEX standing_digest ON standing (user_id, digest);
+
+-- Tasks: what a person wants to be done at a time. A time of one is a row of task_runs,
+-- written when it is claimed, so none comes twice. failures counts those in a row; last_due
+-- is the newest run, message_id what asked for the task (0: none). What a run took of the
+-- day's tokens for tasks stands in usage, beside the day's own.
+CREATE TABLE tasks (
+	user_id    bigint NOT NULL,
+	id         bigint NOT NULL,
+	body       text   NOT NULL,
+	due_at     bigint NOT NULL,
+	cron       text   NOT NULL,
+	zone       text   NOT NULL,
+	state      text   NOT NULL,
+	message_id bigint NOT NULL DEFAULT 0,
+	created_at bigint NOT NULL,
+	tainted    bigint NOT NULL DEFAULT 0,
+	failures   bigint NOT NULL DEFAULT 0,
+	last_due   bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (user_id, id)
+);
+CREATE INDEX tasks_due ON tasks (due_at) WHERE state = 'active';
+CREATE INDEX tasks_open ON tasks (user_id, due_at) WHERE state IN ('active', 'paused');
+CREATE INDEX tasks_source ON tasks (user_id, message_id) WHERE message_id > 0;
+
+CREATE TABLE task_runs (
+	user_id    bigint NOT NULL,
+	task_id    bigint NOT NULL,
+	due_at     bigint NOT NULL,
+	state      text   NOT NULL,
+	cause      text   NOT NULL DEFAULT '',
+	passed     bigint NOT NULL DEFAULT 0,
+	message_id bigint NOT NULL DEFAULT 0,
+	turn_id    bigint NOT NULL DEFAULT 0,
+	reserved   bigint NOT NULL DEFAULT 0,
+	day        text   NOT NULL DEFAULT '',
+	started_at bigint NOT NULL,
+	ended_at   bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (user_id, task_id, due_at)
+);
+CREATE INDEX task_runs_message ON task_runs (user_id, message_id) WHERE message_id > 0;
+
+-- The text of documents, page by page. message_id and part are the attachment that carried
+-- it. users.filed is how far pages are indexed by another version of the analyzer.
+CREATE TABLE file_pages (
+	user_id    bigint NOT NULL,
+	id         bigint NOT NULL,
+	message_id bigint NOT NULL,
+	part       bigint NOT NULL,
+	number     bigint NOT NULL,
+	name       text   NOT NULL,
+	kind       text   NOT NULL,
+	title      text   NOT NULL,
+	body       text   NOT NULL,
+	tokens     bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE UNIQUE INDEX file_pages_number ON file_pages (user_id, message_id, part, number);
+
+CREATE TABLE file_terms (
+	user_id bigint   NOT NULL,
+	id      bigint   NOT NULL,
+	terms   tsvector NOT NULL,
+	PRIMARY KEY (user_id, id)
+);
+CREATE INDEX file_terms_gin ON file_terms USING gin (terms) WITH (gin_pending_list_limit = 128);

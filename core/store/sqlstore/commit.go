@@ -14,22 +14,16 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 	var st state
 	var said []core.Message
 	err := s.transact(ctx, "commit reply", tx{user: r.Turn.User, first: []Statement{readState(r, &st)}, whileFrozen: true,
-		knowsLeases: true, together: len(r.Effects) == 0}, func(t *tx) { // effects may take long
+		together: len(r.Effects) == 0}, func(t *tx) { // effects may take long
 		out = core.Committed{}
 		if !st.held {
 			t.fail(core.ErrFenced)
 			return
 		}
-		if st.kept {
-			t.keptJob = r.Turn.Lease.Job
-		}
 		r := withoutChanged(r, st)
 		said = t.say(r, &st)
 		out.Messages = idsOf(said)
 		t.by(core.Actor{Via: core.ViaIdentity, ID: int64(r.Turn.Identity), At: r.Now})
-		if len(r.Effects) > 0 {
-			t.leasesAsJobs()
-		}
 		before := t.news
 		t.apply(r.Effects, nil)
 		if r.Told == before { // the calls and results in the thread tell what the turn itself did
@@ -60,7 +54,6 @@ func idsOf(ms []core.Message) (ids []core.MessageID) {
 // state is the state that a commit depends on, read in one statement.
 type state struct {
 	held        bool  // the lease is still held
-	kept        bool  // by the turn's row, without a job
 	last, epoch int64 // of the thread
 	edits, news int64 // of the thread
 	since       int   // messages of the segment since its summary
@@ -68,7 +61,6 @@ type state struct {
 	segment     core.SegmentState
 	blocked     bool  // the identity cannot be written to
 	queued      bool  // its address has the job of a delivery
-	sending     bool  // its address has a delivery with its lease in its row
 	waiting     bool  // the thread has another turn job
 	pending     bool  // the thread has messages that no turn has read, other than refused ones
 	left        int   // number of inputs that are not redacted
@@ -84,10 +76,7 @@ func readState(r core.Reply, s *state) Statement {
 	}
 	return Statement{Query: `SELECT ` + lastPosition + `, h.epoch_id, h.edits, h.news, COALESCE(g.since_summary, 0), COALESCE(g.unwindowed, 0), COALESCE(g.state, ''), i.blocked,
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND id = $5 AND state = 'running' AND attempt = $6),
-			EXISTS (SELECT 1 FROM turns WHERE user_id = $1 AND id = $11 AND state = 'running' AND lease_until > 0),
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $7 AND state IN ('ready', 'running')),
-			EXISTS (SELECT 1 FROM deliveries WHERE user_id = $1 AND ` + underWay + ` AND lease_until > 0
-				AND channel = $12 AND account = $13 AND external = $14),
 			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $8 AND state = 'waiting'),
 			EXISTS (SELECT 1 FROM messages WHERE user_id = $1 AND thread_id = $2 AND ` + unread + ` AND refused = 0),
 			(` + countLeft("$1", "$9", "$10", "$11") + `),
@@ -96,12 +85,9 @@ func readState(r core.Reply, s *state) Statement {
 		LEFT JOIN segments g ON g.user_id = $1 AND g.id = $4
 		WHERE h.user_id = $1 AND h.id = $2`, Args: []any{r.Turn.User, r.Turn.Thread, r.Turn.Identity, r.Turn.Segment,
 		r.Turn.Lease.Job, r.Turn.Lease.Attempt, core.AddressKey(r.Turn.Address), r.Turn.Lease.Key, lowest, highest,
-		r.Turn.ID, r.Turn.Address.Channel, r.Turn.Address.Account, r.Turn.Address.External}, Scan: func(row Row) error {
-		err := row.Scan(&s.last, &s.epoch, &s.edits, &s.news, &s.since, &s.marked, &s.segment, &s.blocked, &s.held, &s.kept,
-			&s.queued, &s.sending, &s.waiting, &s.pending, &s.left, &s.parked, &s.retry)
-		s.kept = s.kept && !s.held && r.Turn.Lease.Attempt == 1
-		s.held = s.held || s.kept
-		return found(err)
+		r.Turn.ID}, Scan: func(row Row) error {
+		return found(row.Scan(&s.last, &s.epoch, &s.edits, &s.news, &s.since, &s.marked, &s.segment, &s.blocked, &s.held,
+			&s.queued, &s.waiting, &s.pending, &s.left, &s.parked, &s.retry))
 	}}
 }
 
@@ -156,12 +142,9 @@ func (t *tx) deliverReply(r core.Reply, st state, said []core.Message,
 		said[len(said)-1].Kind != core.KindChat {
 		return 0, t.deliverAll(r.Deliveries, idsOf(said), c, r.Now)
 	}
-	if st.sending {
-		t.leasesAsJobs()
-	}
 	direct = core.DeliveryID(t.nextID())
 	return direct, t.deliverTo(direct, said[len(said)-1].ID, true, r.Deliveries[0],
-		recipient{st.blocked, st.queued || st.sending}, c, r.Now)
+		recipient{st.blocked, st.queued}, c, r.Now)
 }
 
 // moveThread writes a thread after a reply whose last message has the position last, if a reply changes it.
@@ -196,7 +179,7 @@ func (t *tx) closeTurn(r core.Reply, st state, direct core.DeliveryID) {
 		snapshot, epoch = text(r.Snapshot), r.Snapshot.Epoch
 	}
 	t.exec(
-		`UPDATE turns SET state = $3, ended_at = $4, snapshot = $5, epoch_id = $6, error = $7, lease_until = 0, delivery_id = $8
+		`UPDATE turns SET state = $3, ended_at = $4, snapshot = $5, epoch_id = $6, error = $7, delivery_id = $8
 		WHERE user_id = $1 AND id = $2`, t.user, r.Turn.ID, string(r.State), ms(r.Now), snapshot, epoch, r.Error, direct)
 	t.endRun(r.Turn, runState(r), r.Cause, r.Now)
 	t.forgetCalls(r.Turn.ID)

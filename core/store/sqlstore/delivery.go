@@ -40,7 +40,6 @@ func (t *tx) deliver(m core.MessageID, n core.NewDelivery, c *core.Claim, now ti
 	if n.Identity == 0 && t.user != 0 {
 		n.Identity = t.identityAt(n.To)
 	}
-	t.leasesAsJobs()
 	var r recipient
 	t.get(columns{&r.blocked, &r.busy}, `SELECT COALESCE((SELECT blocked FROM identities WHERE user_id = $1 AND id = $2), 0),
 		EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $3 AND state IN ('ready', 'running'))`, t.user, n.Identity,
@@ -61,11 +60,11 @@ func (t *tx) deliverTo(id core.DeliveryID, m core.MessageID, direct bool, n core
 		d.State = core.DeliveryParked
 	case claimed:
 		d.Lease = core.Lease{Job: core.JobID(d.ID), Key: core.AddressKey(d.To), Attempt: 1, Until: c.Until}
+		job := deliveryJob(d.To, d.ID, now)
+		job.User = t.user
+		t.exec(insertJob, jobRow(job, d.Lease.Job, core.JobRunning, d.Lease, c.Worker)...)
 	default:
 		t.addDeliveryJob(d, r.busy, now)
-	}
-	if !claimed {
-		c = &core.Claim{}
 	}
 	for i, p := range n.Parts {
 		part := core.DeliveryPart{N: i, Part: p, State: core.DeliveryPending}
@@ -74,7 +73,7 @@ func (t *tx) deliverTo(id core.DeliveryID, m core.MessageID, direct bool, n core
 		}
 		d.Parts = append(d.Parts, part)
 	}
-	t.insertDelivery(d, direct, c)
+	t.insertDelivery(d, direct)
 	if !claimed {
 		return nil
 	}
@@ -97,13 +96,13 @@ func deliveryJob(to core.Address, id core.DeliveryID, runAt time.Time) core.NewJ
 	return core.NewJob{Queue: core.QueueDeliver + to.Channel, Key: core.AddressKey(to), Ref: int64(id), RunAt: runAt}
 }
 
-// insertDelivery stores a delivery. The lease of a claim is kept in its row.
-func (t *tx) insertDelivery(d core.Delivery, direct bool, c *core.Claim) {
+// insertDelivery stores a delivery.
+func (t *tx) insertDelivery(d core.Delivery, direct bool) {
 	t.exec(
-		`INSERT INTO deliveries (user_id, id, message_id, identity_id, channel, account, external, kind, state, why, created_at, expires_at, worker, lease_until, direct)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`, t.user, d.ID, d.Message, d.Identity,
+		`INSERT INTO deliveries (user_id, id, message_id, identity_id, channel, account, external, kind, state, why, created_at, expires_at, direct)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`, t.user, d.ID, d.Message, d.Identity,
 		d.To.Channel, d.To.Account, d.To.External, string(d.Kind), string(d.State), d.Why, ms(d.CreatedAt), ms(d.Expires),
-		c.Worker, ms(c.Until), flag(direct))
+		flag(direct))
 	for _, p := range d.Parts {
 		t.exec(`INSERT INTO delivery_parts (user_id, delivery_id, n, body, state) VALUES ($1, $2, $3, $4, $5)`,
 			t.user, d.ID, p.N, text(p.Part), string(p.State))
@@ -246,8 +245,8 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 	var more bool
 	var h holding
 	before, parts := *d, slices.Clone(d.Parts)
-	err := s.transact(ctx, "finish part", tx{user: d.User, first: []Statement{readSending(d, &h)}, whileFrozen: true,
-		knowsLeases: true, together: true}, func(t *tx) {
+	err := s.transact(ctx, "finish part", tx{user: d.User, first: []Statement{readHolding(d.User, d.Lease, &h)},
+		whileFrozen: true, together: true}, func(t *tx) {
 		more = false
 		*d = before
 		copy(d.Parts, parts)
@@ -270,19 +269,6 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 		more = t.afterPart(d, n, r, now)
 	})
 	return more, err
-}
-
-// readSending returns the statement that reads the holding of a delivery, whose lease is in its row or in a job.
-func readSending(d *core.Delivery, h *holding) Statement {
-	return Statement{Query: `SELECT EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND id = $2 AND state = 'running' AND attempt = $3),
-			EXISTS (SELECT 1 FROM deliveries WHERE user_id = $1 AND id = $5 AND lease_until > 0),
-			EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $4 AND state = 'waiting')`,
-		Args: []any{d.User, d.Lease.Job, d.Lease.Attempt, d.Lease.Key, d.ID}, Scan: func(r Row) error {
-			err := r.Scan(&h.held, &h.kept, &h.waits)
-			h.kept = h.kept && !h.held && d.Lease.Attempt == 1
-			h.held = h.held || h.kept
-			return err
-		}}
 }
 
 // storedState returns the state to store for a part: pending if it was parked, and sending if

@@ -36,7 +36,7 @@ func (s *Store) Unwindowed(ctx context.Context, user core.UserID, limit int) (ou
 
 // PutWindows stores windows of a day; see core.IndexStore.
 func (s *Store) PutWindows(ctx context.Context, p core.PutWindows) error {
-	return s.transact(ctx, "put windows", tx{user: p.User, knowsLeases: true}, func(t *tx) {
+	return s.transact(ctx, "put windows", tx{user: p.User}, func(t *tx) {
 		left := t.unread(p)
 		for _, w := range p.Windows {
 			id := t.nextID()
@@ -126,7 +126,7 @@ func readText(q querier, user core.UserID, e *core.Embeddable) (err error) {
 // PutVectors stores vectors; see core.IndexStore.
 func (s *Store) PutVectors(ctx context.Context, user core.UserID, config string, vectors []core.EmbeddingResult,
 	now time.Time) error {
-	return s.transact(ctx, "put vectors", tx{user: user, knowsLeases: true}, func(t *tx) {
+	return s.transact(ctx, "put vectors", tx{user: user}, func(t *tx) {
 		for _, v := range vectors {
 			t.putVector(v, config, now)
 		}

@@ -64,7 +64,7 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 	how := make([]admission, len(a.Events))
 	var to route
 	first := append(admitAll(a, how), readRoute(a, &to))
-	err := s.transact(ctx, "append", tx{user: a.User, first: first, knowsLeases: true, together: true}, func(t *tx) {
+	err := s.transact(ctx, "append", tx{user: a.User, first: first, together: true}, func(t *tx) {
 		fresh := t.admitted(a.Events, how)
 		out = core.Appended{Duplicates: len(a.Events) - len(fresh)}
 		if len(fresh) == 0 {
@@ -134,7 +134,6 @@ type route struct {
 	told     int64
 	last     int64 // last position of the thread
 	head     head  // of the thread's jobs; its id is 0 if there is none
-	leased   bool  // a running turn of it has its lease in its row
 	pending  bool  // messages wait for an answer
 	label    string
 	segment  core.SegmentID // of the day label; 0: it is not open yet
@@ -155,7 +154,6 @@ func readRoute(a core.Append, r *route) Statement {
 	}
 	return Statement{Query: `SELECT ` + identityColumns + `, h.id, h.mode, h.title, ` + lastPosition + `, h.epoch_id, h.edits, h.news,
 			COALESCE(j.id, 0), COALESCE(j.state, ''), COALESCE(j.ref, 0),
-			EXISTS (SELECT 1 FROM turns r WHERE r.user_id = $1 AND r.thread_id = h.id AND r.state = 'running' AND r.lease_until > 0),
 			EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = h.id AND ` + unread + `),
 			COALESCE(g.id, 0), COALESCE(g.ends_at, 0), COALESCE(g.unwindowed, 0), COALESCE(g.raw, 0), COALESCE(g.since_summary, 0),
 			COALESCE(g.state, ''), COALESCE(g.retry_at, 0),
@@ -168,7 +166,7 @@ func readRoute(a core.Append, r *route) Statement {
 		Scan: func(row Row) error {
 			*r = route{label: r.label}
 			i, err := scanIdentity(joined{row, []any{&r.thread, &r.mode, &r.title, &r.last, &r.epoch, &r.edits, &r.told,
-				&r.head.id, &r.head.state, &r.head.ref, &r.leased, &r.pending, &r.segment, &r.ends, &r.marked, &r.raw,
+				&r.head.id, &r.head.state, &r.head.ref, &r.pending, &r.segment, &r.ends, &r.marked, &r.raw,
 				&r.since, &r.state, &r.retry, &r.other}})
 			r.identity = i
 			if errors.Is(err, core.ErrNotFound) {
@@ -183,7 +181,7 @@ func readRoute(a core.Append, r *route) Statement {
 func (t *tx) claimNow(a core.Append, to route, fresh []int) (*core.Turn, *core.Postponed) {
 	solo := slices.ContainsFunc(fresh, func(n int) bool { return a.Messages[n].Solo })
 	if a.Claim == nil || a.Paused || t.halted() || a.RunAt.After(a.Claim.Now) || to.head.id != 0 ||
-		to.leased || to.pending || solo && len(fresh) > 1 {
+		to.pending || solo && len(fresh) > 1 {
 		return nil, nil
 	}
 	b := a.Budget

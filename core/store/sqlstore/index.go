@@ -160,7 +160,7 @@ func (s *Store) index(ctx context.Context, pages []indexing) (total int, err err
 	if len(pages) > 1 {
 		owner = 0 // with one writer, no row needs to be locked
 	}
-	err = s.transact(ctx, "index", tx{user: owner, knowsLeases: true}, func(t *tx) {
+	err = s.transact(ctx, "index", tx{user: owner}, func(t *tx) {
 		total = 0
 		for _, p := range pages {
 			own := *t

@@ -33,9 +33,6 @@ type head struct {
 
 func (t *tx) head(k string) (head, bool) {
 	var h head
-	if keepable(k) {
-		t.leasesAsJobs()
-	}
 	busy := t.find(columns{&h.id, &h.state, &h.ref},
 		`SELECT id, state, ref FROM jobs WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running')`, t.user, k)
 	return h, busy
@@ -57,9 +54,6 @@ func (t *tx) enqueue(j core.NewJob) { t.enqueueFor(j, nil) }
 // enqueueFor is enqueue with a claim, if that is not nil, of a job that may run now. It returns such
 // a job, of which it notifies nobody.
 func (t *tx) enqueueFor(j core.NewJob, c *core.Claim) *core.Job {
-	if keepable(j.Key) {
-		t.leasesAsJobs()
-	}
 	var ask []Statement
 	earlier, busy := false, false
 	if j.Unique {
@@ -124,7 +118,6 @@ func (t *tx) take(ref core.JobRef, c core.Claim) (core.Lease, bool) {
 // holding is the state of a lease: whether it is still held, and whether a job waits behind it.
 type holding struct {
 	held, waits bool
-	kept        bool // by a row, without a job
 }
 
 // readHolding returns the statement that reads a holding.
@@ -154,9 +147,6 @@ func (t *tx) holdsAs(l core.Lease, h holding) {
 	if !h.waits {
 		t.alone = l.Key
 	}
-	if h.kept {
-		t.keptJob = l.Job
-	}
 }
 
 // end ends a held job, done or dead, and lets the next of its key run.
@@ -165,15 +155,13 @@ func (t *tx) end(l core.Lease, cause string) {
 	t.promote(l.Key)
 }
 
-// dropJob deletes a held job, or marks it dead. A lease that its own row keeps has no job.
+// dropJob deletes a held job, or marks it dead.
 func (t *tx) dropJob(l core.Lease, cause string) {
-	switch {
-	case t.keptJob == l.Job && t.knowsLeases:
-	case cause != "":
+	if cause != "" {
 		t.exec(`UPDATE jobs SET state = 'dead', error = $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, cause)
-	default:
-		t.exec(`DELETE FROM jobs WHERE user_id = $1 AND id = $2`, t.user, l.Job)
+		return
 	}
+	t.exec(`DELETE FROM jobs WHERE user_id = $1 AND id = $2`, t.user, l.Job)
 }
 
 // promote makes the first waiting job of a key its head.
@@ -191,7 +179,6 @@ func (t *tx) promote(k string) {
 
 // again returns a held job to the queue, to run at `at`.
 func (t *tx) again(l core.Lease, at time.Time, cause string) {
-	t.leasesAsJobs()
 	queue := valueOf[string](t, `UPDATE jobs SET state = 'ready', run_at = $3, error = $4 WHERE user_id = $1 AND id = $2 RETURNING queue`,
 		t.user, l.Job, ms(at), cause)
 	t.awaken(queue)
@@ -202,9 +189,6 @@ func (s *Store) Due(ctx context.Context, queues []string, now time.Time, limit i
 	share core.Share) ([]core.JobRef, time.Time, error) {
 	var refs []core.JobRef
 	var next int64
-	if err := s.lapse(ctx, now); err != nil {
-		return nil, time.Time{}, err
-	}
 	var reads []Statement
 	for _, queue := range queues {
 		reads = append(reads, dueOf(queue, "running", "lease_until", now, limit, share, &refs),
@@ -252,7 +236,7 @@ func nextOf(queue string, now time.Time, share core.Share, next *int64) Statemen
 // Claim claims a due job; nil if it is not available.
 func (s *Store) Claim(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Job, error) {
 	var out *core.Job
-	err := s.transact(ctx, "claim job", tx{user: ref.User, knowsLeases: true}, func(t *tx) {
+	err := s.transact(ctx, "claim job", tx{user: ref.User}, func(t *tx) {
 		out = nil
 		l, ok := t.take(ref, c)
 		if !ok {
@@ -303,8 +287,7 @@ func (s *Store) Finish(ctx context.Context, user core.UserID, l core.Lease, caus
 	})
 }
 
-// Abandon ends leases that their holder may not know of; see core.JobStore. Leases in rows have
-// been converted to jobs before.
+// Abandon ends leases that their holder may not know of; see core.JobStore.
 func (s *Store) Abandon(ctx context.Context, user core.UserID, worker string, at time.Time) error {
 	return s.updateFrozen(ctx, "abandon claims", user, func(t *tx) {
 		queues := listOf(t, column[string],
@@ -346,6 +329,15 @@ func (s *Store) Lapse(ctx context.Context) (int, error) {
 	return n, err
 }
 
+// endLeases ends the leases of a worker (empty: of all) and returns their number.
+func (t *transaction) endLeases(worker string) int {
+	mine, args := ``, []any(nil)
+	if worker != "" {
+		mine, args = ` AND worker = $1`, []any{worker}
+	}
+	return int(t.count(`UPDATE jobs SET lease_until = 0 WHERE state = 'running'`+mine, args...))
+}
+
 // Revive enqueues a dead job again, as the last one of its key.
 func (s *Store) Revive(ctx context.Context, user core.UserID, id core.JobID, now time.Time) error {
 	return s.update(ctx, "revive job", user, func(t *tx) {
@@ -359,9 +351,8 @@ func (s *Store) Revive(ctx context.Context, user core.UserID, id core.JobID, now
 // QueueStats returns the depth of each queue.
 func (s *Store) QueueStats(ctx context.Context) ([]core.QueueStat, error) {
 	scan := fields(func(q *core.QueueStat) []any { return []any{&q.Queue, &q.State, &q.Depth, asTime(&q.Oldest)} })
-	return list(s.one(ctx), scan, `SELECT queue, state, COUNT(*), MIN(since) FROM (SELECT queue, state, since FROM jobs
-			UNION ALL SELECT CASE WHEN channel = '' THEN 'turn' ELSE 'deliver:' || channel END, 'running', started_at FROM (`+
-		ownLeases+ownSending+`) kept) all_jobs GROUP BY queue, state ORDER BY queue, state`)
+	return list(s.one(ctx), scan,
+		`SELECT queue, state, COUNT(*), MIN(since) FROM jobs GROUP BY queue, state ORDER BY queue, state`)
 }
 
 // awaken notifies the workers of a queue of new work for this user.

@@ -109,8 +109,7 @@ func (s *Store) toldFirst(ctx context.Context, m move, now time.Time) (busy bool
 	if !now.Before(m.AskedAt.Add(moveTellFor)) {
 		return false, nil
 	}
-	err = s.one(ctx).row(`SELECT EXISTS (SELECT 1 FROM deliveries d WHERE d.user_id = $1 AND d.state IN ('pending', 'sending') AND d.lease_until > 0)
-		OR EXISTS (SELECT 1 FROM deliveries d JOIN jobs j ON j.ref = d.id AND j.queue = 'deliver:' || d.channel
+	err = s.one(ctx).row(`SELECT EXISTS (SELECT 1 FROM deliveries d JOIN jobs j ON j.ref = d.id AND j.queue = 'deliver:' || d.channel
 		WHERE d.user_id = $1 AND d.state IN ('pending', 'sending') AND j.user_id = $1 AND j.state IN ('ready', 'running') AND j.run_at <= $2)`, m.From, ms(now)).Scan(&busy)
 	return busy, err
 }

@@ -40,9 +40,7 @@ func Migrate(ctx context.Context, p *goose.Provider) error {
 // probably been sent since, so it becomes one that may have arrived, as after a crash. All leases end, as no holder
 // works on this store. has reports whether a table exists.
 func Settle(has func(table string) bool, exec func(query string) error) error {
-	for _, query := range []string{`UPDATE turns SET lease_until = 1 WHERE state = 'running' AND lease_until > 0`,
-		`UPDATE deliveries SET lease_until = 1 WHERE ` + underWay + ` AND lease_until > 0`, `UPDATE jobs SET lease_until = 0 WHERE state = 'running'`,
-		`UPDATE leases SET until = 0`} {
+	for _, query := range []string{`UPDATE jobs SET lease_until = 0 WHERE state = 'running'`, `UPDATE leases SET until = 0`} {
 		if err := exec(query); err != nil {
 			return fmt.Errorf("end the leases of the backup: %w", err)
 		}

@@ -173,7 +173,7 @@ func (t *tx) readBefore(d *core.Delivery) {
 }
 
 // setDelivered ends a delivery. If it was sent ($3), its state is that of its parts.
-const setDelivered = `UPDATE deliveries SET lease_until = 0, error = $4, state = CASE
+const setDelivered = `UPDATE deliveries SET error = $4, state = CASE
 	WHEN $3 <> 'sent' THEN $3
 	WHEN EXISTS (SELECT 1 FROM delivery_parts p WHERE p.user_id = $1 AND p.delivery_id = $2 AND p.state = 'failed') THEN 'failed'
 	WHEN EXISTS (SELECT 1 FROM delivery_parts p WHERE p.user_id = $1 AND p.delivery_id = $2 AND p.state = 'unknown') THEN 'unknown'

@@ -17,9 +17,8 @@ func (t *tx) wantTurn(a core.Append, to route, out core.Appended) {
 	case out.Turn != nil:
 		t.startClaimed(out.Turn, a, to)
 		return
-	case to.head.id != 0 || to.leased:
-		h, _ := t.head(threadKey(to.thread))
-		t.queueTurn(h, to.thread, a.RunAt)
+	case to.head.id != 0:
+		t.queueTurn(to.head, to.thread, a.RunAt)
 		return
 	case out.Postponed != nil:
 		job.RunAt = out.Postponed.Until
@@ -31,15 +30,18 @@ func (t *tx) wantTurn(a core.Append, to route, out core.Appended) {
 // startClaimed stores a turn that is claimed with its messages.
 func (t *tx) startClaimed(turn *core.Turn, a core.Append, to route) {
 	turn.Lease = core.Lease{Job: core.JobID(turn.ID), Key: threadKey(turn.Thread), Attempt: 1, Until: a.Claim.Until}
-	t.insertTurn(turn, to.last, a.Budget, a.Claim)
+	t.insertTurn(turn, a.Budget)
+	job := turnJob(turn.Thread, turn.StartedAt)
+	job.User, job.Ref = t.user, int64(turn.ID)
+	t.exec(insertJob, jobRow(job, turn.Lease.Job, core.JobRunning, turn.Lease, a.Claim.Worker)...)
 }
 
-// insertTurn stores a running turn, whose last input has the position last. The lease of a claim is kept in its row.
-func (t *tx) insertTurn(turn *core.Turn, last int64, b core.Budget, c *core.Claim) {
-	t.exec(`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, reserved, day, started_at, task_id, task_due, worker, lease_until)
-		VALUES ($1, $2, $3, $4, $5, 'running', $6, $7, $8, $9, $10, $11, $12, $13)`,
+// insertTurn stores a running turn.
+func (t *tx) insertTurn(turn *core.Turn, b core.Budget) {
+	t.exec(`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, reserved, day, started_at, task_id, task_due)
+		VALUES ($1, $2, $3, $4, $5, 'running', $6, $7, $8, $9, $10, $11)`,
 		t.user, turn.ID, turn.Thread, turn.Identity, turn.Segment, text(turn.Inputs), turn.Reserved,
-		b.Day, ms(turn.StartedAt), turn.Task, ms(turn.Due), c.Worker, ms(c.Until))
+		b.Day, ms(turn.StartedAt), turn.Task, ms(turn.Due))
 }
 
 // queueTurn ensures a job after new messages in a thread with the head h: a head that has no
@@ -135,15 +137,15 @@ func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, n
 	var last int64
 	t.get(columns{&turn.Mode, &turn.Title, &failed, &last},
 		`SELECT h.mode, h.title, h.failed, `+lastPosition+` FROM threads h WHERE h.user_id = $1 AND h.id = $2`, t.user, thread)
-	last = t.addInputs(turn, run, last, failed, now)
-	t.insertTurn(turn, last, b, &core.Claim{})
+	t.addInputs(turn, run, last, failed, now)
+	t.insertTurn(turn, b)
 	t.addressTurn(turn)
 	return turn
 }
 
-// addInputs adds messages to the inputs of a turn, behind the last position of its thread, and returns the new last
-// one. Messages up to failed keep their place for display.
-func (t *tx) addInputs(turn *core.Turn, run []pendingMessage, last int64, failed core.MessageID, now time.Time) int64 {
+// addInputs adds messages to the inputs of a turn, behind the last position of its thread. Messages up to failed keep
+// their place for display.
+func (t *tx) addInputs(turn *core.Turn, run []pendingMessage, last int64, failed core.MessageID, now time.Time) {
 	for _, m := range run {
 		last = nextPosition(last, now)
 		turn.Inputs = append(turn.Inputs, m.id)
@@ -151,7 +153,6 @@ func (t *tx) addInputs(turn *core.Turn, run []pendingMessage, last int64, failed
 			`UPDATE messages SET position = $3, shown = CASE WHEN id > $5 THEN $3 ELSE shown END, turn_id = $4, refused = 0 WHERE user_id = $1 AND id = $2`,
 			t.user, m.id, last, turn.ID, failed)
 	}
-	return last
 }
 
 // JoinTurn adds pending messages to a running turn; see core.TurnStore.
@@ -242,7 +243,7 @@ func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim,
 	b core.Budget) (*core.Turn, *core.Postponed, error) {
 	var turn *core.Turn
 	var put *core.Postponed
-	err := s.transact(ctx, "claim turn", tx{user: ref.User, knowsLeases: true}, func(t *tx) {
+	err := s.transact(ctx, "claim turn", tx{user: ref.User}, func(t *tx) {
 		turn, put = nil, nil
 		l, ok := t.take(ref, c)
 		if !ok {
@@ -252,7 +253,6 @@ func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim,
 		var thread core.ThreadID
 		t.get(columns{&current, &thread}, `SELECT ref, payload FROM jobs WHERE user_id = $1 AND id = $2`, t.user, ref.ID)
 		if current != 0 {
-			t.leasesAsJobs()
 			turn = t.resume(current, l)
 			return
 		}

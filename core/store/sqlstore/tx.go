@@ -19,7 +19,6 @@ type tx struct {
 	user        core.UserID
 	first       []Statement // read together with the lock, in the same round trip where that saves one
 	whileFrozen bool        // it may write to a frozen user
-	knowsLeases bool        // it handles leases kept in rows, and makes jobs of them when it needs to
 	unlocked    bool        // it locks no user's row
 	together    bool        // it may be committed with those of other users; f may then run twice
 	long        bool        // the dialect's timeout does not apply
@@ -33,12 +32,10 @@ type tx struct {
 	moving              int  // 0, paused or frozen
 	unindexed           bool // the user has messages that are not indexed
 
-	dirty      bool       // the counters changed
-	added      bool       // it added messages
-	actor      core.Actor // who acts, where the context does not say it
-	leases     []lease
+	dirty      bool                    // the counters changed
+	added      bool                    // it added messages
+	actor      core.Actor              // who acts, where the context does not say it
 	alone      string                  // the key of a held job without successors
-	keptJob    core.JobID              // of a held lease that its own row keeps, without a job
 	scrubbed   map[core.SegmentID]bool // days whose prompts it has redacted
 	quotes     []core.Message          // messages after quotesFrom that quote another
 	quotesFrom core.MessageID
@@ -133,6 +130,13 @@ func rollback(ctx context.Context, conn *sql.Conn) bool {
 }
 
 const rollbackTimeout = 2 * time.Second
+
+// enter locks the user's row, and reads first with it.
+func (t *tx) enter(first ...Statement) {
+	if !t.unlocked {
+		t.ask(append([]Statement{t.lock()}, first...)...)
+	}
+}
 
 // work locks the user's row, runs f, writes the counters and notifies other processes.
 func (t *tx) work(f func(t *tx)) error {

@@ -366,8 +366,7 @@ func (s *Store) Backlog(ctx context.Context, user core.UserID, id core.ThreadID)
 		err = q.row(`SELECT (SELECT COUNT(*) FROM messages
 				WHERE user_id = $1 AND thread_id = $2 AND `+unread+`),
 			(SELECT COUNT(*) FROM turns WHERE user_id = $1 AND thread_id = $2 AND state = 'running'),
-			COALESCE((SELECT state FROM jobs WHERE user_id = $1 AND key = $3 AND state IN ('ready', 'running')),
-				(SELECT state FROM turns WHERE user_id = $1 AND thread_id = $2 AND state = 'running' AND lease_until > 0))`,
+			(SELECT state FROM jobs WHERE user_id = $1 AND key = $3 AND state IN ('ready', 'running'))`,
 			user, id, threadKey(id)).Scan(&b.Pending, &turns, &head)
 		b.Turn = turns > 0
 		b.Running = b.Turn && core.JobState(head.String) == core.JobRunning

@@ -84,15 +84,11 @@ func workInvariants() map[string]string {
 		"parts are sent in order": `SELECT a.user_id, a.delivery_id, a.n FROM delivery_parts a JOIN delivery_parts b ON b.user_id = a.user_id AND b.delivery_id = a.delivery_id AND b.n > a.n
 			WHERE a.state IN ('pending', 'sending') AND b.state <> 'pending'`,
 		"a delivery under way has a job": `SELECT user_id, id, state FROM deliveries d WHERE state IN ('pending', 'sending')
-			AND CASE WHEN lease_until > 0 THEN 1 ELSE 0 END + (SELECT COUNT(*) FROM jobs j WHERE j.user_id = d.user_id AND j.ref = d.id AND j.queue = 'deliver:' || d.channel AND j.state <> 'dead') <> 1`,
+			AND (SELECT COUNT(*) FROM jobs j WHERE j.user_id = d.user_id AND j.ref = d.id AND j.queue = 'deliver:' || d.channel AND j.state <> 'dead') <> 1`,
 		"a delivery that ended has none": `SELECT j.user_id, j.id, j.ref FROM jobs j JOIN deliveries d ON d.user_id = j.user_id AND d.id = j.ref
 			WHERE j.queue LIKE 'deliver:%' AND d.state NOT IN ('pending', 'sending')`,
-		"a running turn has the head of its thread": `SELECT user_id, id FROM turns t WHERE state = 'running' AND lease_until = 0 AND NOT EXISTS (SELECT 1 FROM jobs j
+		"a running turn has the head of its thread": `SELECT user_id, id FROM turns t WHERE state = 'running' AND NOT EXISTS (SELECT 1 FROM jobs j
 			WHERE j.user_id = t.user_id AND j.queue = 'turn' AND j.ref = t.id AND j.key = 'thread:' || t.thread_id AND j.state IN ('ready', 'running'))`,
-		"what ended keeps no lease": `SELECT user_id, id, state FROM turns WHERE state <> 'running' AND lease_until > 0
-			UNION ALL SELECT user_id, id, state FROM deliveries WHERE state NOT IN ('pending', 'sending') AND lease_until > 0`,
-		"a lease is kept once": `SELECT t.user_id, t.id FROM turns t JOIN jobs j ON j.user_id = t.user_id AND j.key = 'thread:' || t.thread_id AND j.state IN ('ready', 'running')
-			WHERE t.state = 'running' AND t.lease_until > 0`,
 		"a turn that ended has no job": `SELECT j.user_id, j.id FROM jobs j WHERE j.queue = 'turn' AND j.ref > 0 AND NOT EXISTS (SELECT 1 FROM turns t
 			WHERE t.user_id = j.user_id AND t.id = j.ref AND t.state = 'running')`,
 		"a journal belongs to a live turn": `SELECT user_id, turn_id FROM journal j WHERE NOT EXISTS (SELECT 1 FROM turns t WHERE t.user_id = j.user_id AND t.id = j.turn_id AND t.state = 'running')`,

@@ -23,7 +23,7 @@ func jobCases() []testCase {
 		{"of two who claim a job one gets it", testClaimOnce},
 		{"a process takes the jobs of its share, and others that are late", testShares},
 		{"a dead process loses its jobs immediately", testMembers},
-		{"a lease in a row becomes a job as soon as jobs are read", testKeptLeases},
+		{"a claim with its message is a job, and ends with its holder", testClaimed},
 		{"abandoned jobs are available immediately", testAbandon},
 	}
 }
@@ -243,7 +243,7 @@ func testAbandon(b *bench) {
 	me, worker := b.user.ID, b.claim().Worker
 	b.must(b.Enqueue(b.ctx, b.job("k", 1)))
 	j := b.takeJob()
-	lost := b.turn("its claim is lost") // claimed in the row of the turn
+	lost := b.turn("its claim is lost")
 	b.must(b.Abandon(b.ctx, me, "another", b.now))
 	equal(b, "due after another worker's", len(b.due(turns)), 0)
 	b.must(b.Abandon(b.ctx, me, worker, b.now.Add(-time.Second)))
@@ -261,7 +261,7 @@ func testAbandon(b *bench) {
 	b.must(b.Finish(b.ctx, me, j.Lease, "")) // a job of another kind stays claimed
 }
 
-func testKeptLeases(b *bench) {
+func testClaimed(b *bench) {
 	jobs := func(want int) {
 		b.t.Helper()
 		var n int
@@ -282,7 +282,7 @@ func testKeptLeases(b *bench) {
 	b.sent(b.answer(b.turn("goes well"), "it does").Delivery)
 	jobs(0)
 	dead := b.turn("a process dies")
-	jobs(0)
+	jobs(1)
 	b.now = b.now.Add(11 * time.Second)
 	join("another")
 	jobs(1)
@@ -312,12 +312,6 @@ func testKeptLeases(b *bench) {
 	b.answer(running, "one")
 	b.answer(b.take(), "two") // waits for the delivery of the first
 	jobs(2)
-	_, err = b.DB().Exec(`INSERT INTO leases (name, worker, fence, until) VALUES ('process:old', 'old', 1, ` +
-		itoa(int(b.now.Add(time.Hour).UnixMilli())) + `)`)
-	b.must(err)
-	join("another")
-	b.turn("beside a process of an earlier version")
-	jobs(3)
 }
 
 func wakeCases() []testCase {

@@ -74,7 +74,6 @@ func rare() []string {
 		`FROM move_segments`, `DISTINCT thread_id FROM messages`, // days of a moved user; tool calls without a result
 		`UPDATE usage SET reserved = 0`,                                                                       // days of a moved user
 		`t.state = 'running' ORDER BY t.id`, `SET state = 'stopped' WHERE user_id = $1 AND state = 'running'`, // few run
-		`WHERE state = 'running' AND lease_until > 0`, // few run, and all are looked for every half minute
 		`j.run_at <= $2)`,                // deliveries in progress
 		`_vectors v ON v.id = ($1 << 28`, // each by its rowid, which SQLite calls a scan
 		`name FROM threads o WHERE`,      // threads of a merged user
