@@ -143,16 +143,13 @@ func newApp(ctx context.Context, p *engine.Process, st store) (a *app, shut func
 // serve runs everything until ctx ends, beside what more does. metricsAt is where the
 // metrics alone are served; nil: they have no address of their own.
 func (a *app) serve(ctx context.Context, ln, metricsAt net.Listener, more ...func(context.Context) error) error {
-	site, garbage := a.site(), &server.Garbage{}
-	run := append(more, func(ctx context.Context) error { return server.Serve(ctx, ln, site.Handler(), garbage) },
-		func(ctx context.Context) error { return server.Trim(ctx, a.Log, a.Meter, garbage) })
+	site := a.site()
+	run := append(more, func(ctx context.Context) error { return server.Serve(ctx, ln, site.Handler()) })
 	if a.page != nil {
 		run = append(run, a.page.Run)
 	}
 	if metricsAt != nil {
-		run = append(run, func(ctx context.Context) error {
-			return server.Serve(ctx, metricsAt, site.MetricsHandler(), garbage)
-		})
+		run = append(run, func(ctx context.Context) error { return server.Serve(ctx, metricsAt, site.MetricsHandler()) })
 	}
 	return a.Run(ctx, run...)
 }

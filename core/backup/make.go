@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-	"sync"
 	"syscall"
 	"time"
 
@@ -54,19 +52,8 @@ type Result struct {
 
 // Make writes a backup to a new file, or into a folder under a name by its time. There,
 // if keep is above 0, it removes the oldest backups until keep are left, once the new one
-// is verified. It works with a low priority, if the system supports that.
-func (m *Maker) Make(ctx context.Context, to string, keep int) (res Result, err error) {
-	var work sync.WaitGroup
-	work.Go(func() {
-		runtime.LockOSThread() // without unlock: the thread ends with the work
-		yieldToOthers()
-		res, err = m.make(ctx, to, keep)
-	})
-	work.Wait()
-	return res, err
-}
-
-func (m *Maker) make(ctx context.Context, to string, keep int) (Result, error) {
+// is verified.
+func (m *Maker) Make(ctx context.Context, to string, keep int) (Result, error) {
 	dir, path, err := m.place(to)
 	if err != nil {
 		return Result{}, err

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,7 +27,6 @@ type Meter struct {
 	histograms map[string]*prometheus.HistogramVec
 	gauges     map[string]*prometheus.GaugeVec
 	scraping   sync.Mutex
-	events     atomic.Uint64
 	spent      spent
 }
 
@@ -142,7 +140,6 @@ func New(p Prices, channels []string) *Meter {
 
 // Count adds n to a counter.
 func (m *Meter) Count(name string, n float64, labels ...string) {
-	m.events.Add(1)
 	m.counters[name].WithLabelValues(labels...).Add(n)
 	if name == "everthread_tokens_total" {
 		m.spent.add(labels[0], n)
@@ -151,12 +148,8 @@ func (m *Meter) Count(name string, n float64, labels ...string) {
 
 // Observe adds a value to a histogram.
 func (m *Meter) Observe(name string, v float64, labels ...string) {
-	m.events.Add(1)
 	m.histograms[name].WithLabelValues(labels...).Observe(v)
 }
-
-// Events returns the number of calls of Count and Observe so far: none means that the process has been idle.
-func (m *Meter) Events() uint64 { return m.events.Load() }
 
 // Set sets a gauge.
 func (m *Meter) Set(name string, v float64, labels ...string) {

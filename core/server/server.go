@@ -89,10 +89,10 @@ func (l *lent) deadline(t time.Time) error {
 	return nil
 }
 
-// Serve serves HTTP on ln until ctx ends. g counts the connections.
-func Serve(ctx context.Context, ln net.Listener, routes http.Handler, g *Garbage) error {
+// Serve serves HTTP on ln until ctx ends.
+func Serve(ctx context.Context, ln net.Listener, routes http.Handler) error {
 	s := &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
-		WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ConnState: g.note}
+		WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	stopped := context.AfterFunc(ctx, func() {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), Grace)
 		defer cancel()
