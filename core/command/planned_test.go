@@ -173,7 +173,7 @@ func TestUnread_modelReads(t *testing.T) {
 	w := newWorld(t, "en")
 	for _, words := range []string{"in a fortnight call Ana", "tomorrow 9am EST call Ana", "call Ana",
 		"half eight tomorrow tea",
-		"today at 25:00 jump", "every weekday except friday stand up", "demain en huit appeler Ana"} {
+		"every weekday except friday stand up", "demain en huit appeler Ana"} {
 		for _, command := range []string{"/remind ", "/task ", "/erinnere ", "/rappel "} {
 			if out, ok := w.ask(w.ada, command+words); ok || out.Text != "" || out.Effects != nil {
 				t.Errorf("%s%s is not the model's: %+v", command, words, out)

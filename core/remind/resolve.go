@@ -2,7 +2,6 @@ package remind
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +30,7 @@ func (c calendar) resolve(f when.Found) (time.Time, string, error) {
 	case f.Odd:
 		return time.Time{}, "", core.Refusal(c.faults.Odd)
 	case f.Wrong != "":
-		return time.Time{}, "", core.Unread(fmt.Sprintf(c.faults.NoTime, f.Wrong))
+		return time.Time{}, "", core.Refuse(c.faults.NoTime, f.Wrong)
 	case f.Cron != "":
 		return c.recurring(f.Cron)
 	case f.Repeat.Is():

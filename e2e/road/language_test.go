@@ -40,7 +40,8 @@ func TestSomebodySpeaksGerman(t *testing.T) {
 	say("/stop", "Es lief nichts.")
 	say("/nonsense", "kenne ich nicht")
 	say("/remind 2027-03-01 9:00 Ana", "Ich erinnere dich", "Montag, 1. März 2027, 09:00")
-	say("/remind when the moon is full", "Darin erkenne ich keine Zeit")
+	say("/erinnere jeden Tag um 25 x", "„25“ ist keine Uhrzeit")
+	say("/remind when the moon is full", "echo: /remind when the moon is full") // the model reads it
 	say("/mine", "Einstellungen geändert")
 
 	link := regexp.MustCompile(`code=([A-Za-z0-9-]+)`).FindStringSubmatch(say("/web", "Deine Seite", "Er gilt einmal"))
