@@ -191,7 +191,9 @@ type Inbound struct {
 	Target   string // for InEdit, InRedaction, InReaction: NativeID of the affected message
 	Edited   string // for InEdit: EventID of the original message; may be empty
 
-	Text          string // valid UTF-8, with placeholders for attachments
+	Text string // valid UTF-8, with placeholders for attachments
+	// Tainted: Text holds words that the sender did not write there, such as a contact card.
+	Tainted       bool `json:",omitempty"`
 	Attachments   []Attachment
 	Quote         *Quote // the message that this one replies to
 	ForwardedFrom string // the original author of a forwarded message; empty: not forwarded
@@ -229,6 +231,7 @@ type Quote struct {
 	NativeID string `json:"native_id,omitempty"`
 	Text     string `json:"text"`
 	Mine     bool   `json:"mine,omitempty"` // the assistant wrote it
+	From     string `json:"from,omitempty"` // who wrote it, if neither the assistant nor the sender did
 	// Message is its id, where the channel knows our ids. It is not stored, as ids change when users are merged.
 	Message MessageID `json:"-"`
 }

@@ -77,6 +77,9 @@ func Dump(in core.Inbound) string {
 	line("name", in.Name)
 	line("language", in.Language)
 	line("text", in.Text)
+	if in.Tainted {
+		line("tainted", "true")
+	}
 	for _, a := range in.Attachments {
 		line("attachment", fmt.Sprintf("%+v", a))
 	}

@@ -80,7 +80,7 @@ func (g *Gateway) plain(in core.Inbound) bool {
 
 // answers reports whether an event may answer a question of ours. A program's event never does.
 func (g *Gateway) answers(in core.Inbound) bool {
-	return in.ToolCallID == "" && !in.Program && in.ForwardedFrom == "" && len(in.Attachments) == 0 &&
+	return in.ToolCallID == "" && !in.Program && in.ForwardedFrom == "" && !in.Tainted && len(in.Attachments) == 0 &&
 		g.Commands.Answers(in.Text)
 }
 
@@ -308,7 +308,7 @@ func (g *Gateway) newMessage(u core.User, e core.Inbound, now time.Time) core.Ne
 	text := strings.ReplaceAll(strings.ToValidUTF8(e.Text, "\uFFFD"), "\x00", "")
 	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: g.Tokens.Count(text),
 		Attachments: e.Attachments, Quote: e.Quote, ForwardedFrom: e.ForwardedFrom, SentAt: e.SentAt,
-		Solo: e.Solo, Request: e.Request}
+		Solo: e.Solo, Request: e.Request, Tainted: e.Tainted}
 	if e.ToolCallID != "" {
 		m.Role, m.ToolCallID = core.RoleTool, e.ToolCallID
 	}
