@@ -37,7 +37,7 @@ func Bare(kind string, words ...string) Content {
 
 // File returns a file with its placeholder: the label, and what the sender wrote below the file.
 func File(label, caption string, a core.Attachment) Content {
-	c := Bare(label)
+	c := Bare("", label)
 	if strings.TrimSpace(caption) != "" {
 		c.Text = strings.TrimSuffix(c.Text, "]") + ": " + caption + "]"
 	}
