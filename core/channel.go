@@ -232,8 +232,23 @@ type Quote struct {
 	Text     string `json:"text"`
 	Mine     bool   `json:"mine,omitempty"` // the assistant wrote it
 	From     string `json:"from,omitempty"` // who wrote it, if neither the assistant nor the sender did
-	// Message is its id, where the channel knows our ids. It is not stored, as ids change when users are merged.
+	// Message is its id, if it is known. An event is stored without it, as ids change when users are merged.
 	Message MessageID `json:"-"`
+	// Files are the indexes of its attachments that can be read like documents.
+	Files []int `json:"files,omitempty"`
+}
+
+// Of notes that the quote is of m: its id, whose words it has, and its documents.
+func (q *Quote) Of(m Message) {
+	q.Message, q.Mine, q.Files = m.ID, m.Role != RoleUser, nil
+	if !q.Mine {
+		q.From = cmp.Or(q.From, m.ForwardedFrom)
+	}
+	for n, a := range m.Attachments {
+		if a.Document != nil {
+			q.Files = append(q.Files, n)
+		}
+	}
 }
 
 // Status is a service's later report about a message of ours.

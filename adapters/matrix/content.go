@@ -230,6 +230,9 @@ var marksOf = map[string]string{"del": "~~", "s": "~~", "strike": "~~", "code": 
 // lines are elements that begin a line.
 var lines = []string{"p", "div", "li", "ul", "ol", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "br", "hr", "blockquote"}
 
+// empty are elements without an end.
+var empty = []string{"br", "hr", "img"}
+
 // deepest bounds the nesting of elements that are read.
 const deepest = 100
 
@@ -248,22 +251,21 @@ func (w *htmlText) begin(t html.Token) {
 	if slices.Contains(lines, t.Data) {
 		w.fresh = true
 	}
-	switch t.Data {
-	case "mx-reply":
-		w.hidden++
-	case "blockquote":
-		w.quotes++
-	case "li":
+	if t.Data == "li" {
 		w.write("- ")
-	case "br", "hr", "img":
-		return
 	}
-	if t.Type == html.SelfClosingTagToken || len(w.ends) > deepest {
+	if t.Type == html.SelfClosingTagToken || slices.Contains(empty, t.Data) || len(w.ends) > deepest {
 		return
 	}
 	before, after := w.mark(t)
 	w.write(before)
 	w.ends = append(w.ends, t.Data+"\x00"+after)
+	switch t.Data {
+	case "mx-reply":
+		w.hidden++
+	case "blockquote":
+		w.quotes++
+	}
 }
 
 // mark returns what stands around the words of an element.

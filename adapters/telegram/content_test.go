@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -118,7 +119,7 @@ func TestQuote_author(t *testing.T) {
 		head + `"from":{"id":7,"is_bot":false,"first_name":"Ada"},"text":"see this","entities":[{"type":"text_link","offset":4,"length":4,"url":"https://x.org"}]}`: {
 			NativeID: "3", Text: "see [this](https://x.org)"},
 	} {
-		if in := received(t, fields); in.Quote == nil || *in.Quote != want {
+		if in := received(t, fields); !reflect.DeepEqual(in.Quote, &want) {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", fields, in.Quote, want)
 		}
 	}

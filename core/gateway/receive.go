@@ -113,7 +113,32 @@ func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) error {
 	if err != nil {
 		return err
 	}
+	for n := range in {
+		if err := g.quote(ctx, u, i, in[n].Quote); err != nil {
+			return err
+		}
+	}
 	return g.waiting(ctx, g.fromUser(ctx, u, i, in, now), in, now)
+}
+
+// quote completes the quote of an event from the transcript: whose words they are, what they are where the service does
+// not say or knows less (a transcript), and the files of the message.
+func (g *Gateway) quote(ctx context.Context, u core.User, i core.Identity, q *core.Quote) error {
+	if q == nil || q.NativeID == "" {
+		return nil
+	}
+	m, part, err := g.Store.Quoted(ctx, u.ID, i.ID, q.NativeID)
+	if errors.Is(err, core.ErrNotFound) {
+		return nil
+	}
+	if err != nil || m.Redacted {
+		return err
+	}
+	q.Of(m)
+	if q.Text == "" || len(m.Attachments) > 0 && strings.HasPrefix(q.Text, "[") {
+		q.Text = cmp.Or(part, m.Text)
+	}
+	return nil
 }
 
 // identify returns the sender of an event. If they are known by an alias of the address only, the address replaces it.
