@@ -163,16 +163,48 @@ func TestAModelThatSeesIsShownThePicture(t *testing.T) {
 			w.Start(env)
 			w.Telegram.Write(e2etest.Ada, map[string]any{"photo": e2etest.Photo("photo"), "caption": "what is this?"})
 			w.Sent(e2etest.Ada, 1)
-			resp, err := http.Get(w.Model + "/__aimock/journal")
-			e2etest.Must(t, err)
-			defer resp.Body.Close()
-			journal, err := io.ReadAll(resp.Body)
-			e2etest.Must(t, err)
-			if got := strings.Contains(string(journal), base64.StdEncoding.EncodeToString(e2etest.Picture)); got != sees {
-				t.Errorf("the picture was sent: %v\n%.3000s", got, journal)
+			if got := sights(t, w) > 0; got != sees {
+				t.Errorf("the picture was sent: %v", got)
 			}
 		})
 	}
+}
+
+// sights returns how many requests to the model held the picture.
+func sights(t *testing.T, w *e2etest.Town) int {
+	t.Helper()
+	resp, err := http.Get(w.Model + "/__aimock/journal")
+	e2etest.Must(t, err)
+	defer resp.Body.Close()
+	journal, err := io.ReadAll(resp.Body)
+	e2etest.Must(t, err)
+	return strings.Count(string(journal), base64.StdEncoding.EncodeToString(e2etest.Picture))
+}
+
+func TestAReplyToAPictureShowsItAgain(t *testing.T) {
+	t.Parallel()
+	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
+		w := e2etest.NewTown(t, database(t))
+		w.UseModel(e2etest.StartModel(t, 0))
+		w.Telegram.AddFile("photo", "files/photo.png", e2etest.Picture)
+		w.Start("EVERTHREAD_LLM_VISION=true")
+		photo := map[string]any{"photo": e2etest.Photo("photo")}
+		id := w.Telegram.Write(e2etest.Ada, photo)
+		w.Sent(e2etest.Ada, 1)
+		w.Telegram.Write(e2etest.Ada, map[string]any{"text": "something else"})
+		w.Sent(e2etest.Ada, 2)
+		if n := sights(t, w); n != 1 {
+			t.Errorf("%d requests hold the picture before the reply, want 1", n)
+		}
+		photo["message_id"], photo["date"] = id, time.Now().Unix()
+		photo["chat"] = map[string]any{"id": e2etest.Ada, "type": "private"}
+		photo["from"] = map[string]any{"id": e2etest.Ada, "is_bot": false, "first_name": "Ada"}
+		w.Telegram.Write(e2etest.Ada, map[string]any{"text": "what is in this?", "reply_to_message": photo})
+		w.Sent(e2etest.Ada, 3)
+		if n := sights(t, w); n != 2 {
+			t.Errorf("%d requests hold the picture after the reply, want 2", n)
+		}
+	})
 }
 
 // A member's files share a limit across all channels; the message itself is answered.
