@@ -300,7 +300,9 @@ type Part struct {
 	Fold  bool   `json:"fold,omitempty"`  // collapse all but the first line where the channel can
 	// Buttons are shown below the text where the channel has them; the text says what to write instead.
 	Buttons []Button `json:"buttons,omitempty"`
-	Reply   string   `json:"reply_to,omitempty"` // NativeID of the answered message, where a reference helps
+	// Place is where in the chat it goes; set from the delivery's address when that is stored.
+	Place string `json:"place,omitempty"`
+	Reply string `json:"reply_to,omitempty"` // NativeID of the answered message, where a reference helps
 	// Preview is the key of the Streamer preview that the part replaces.
 	Preview string `json:"preview,omitempty"`
 	// Attachment is a file below data_dir/media to send with Text as its caption.

@@ -70,6 +70,7 @@ func Dump(in core.Inbound) string {
 	line("kind", string(in.Kind))
 	line("event", in.EventID)
 	line("address", in.Address.String())
+	line("place", in.Address.Place)
 	line("aliases", strings.Join(in.Aliases, " "))
 	line("native", in.NativeID)
 	line("target", in.Target)

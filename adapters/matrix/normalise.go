@@ -100,6 +100,9 @@ func message(s scene, in core.Inbound, e event) core.Inbound {
 	}
 	what.Fill(&in)
 	in.Kind, in.NativeID, in.ForwardedFrom = core.InMessage, e.ID, forwarded(f)
+	if rel.kind == "m.thread" && in.Address.Channel == Name {
+		in.Address.Place = rel.target
+	}
 	in.EventID = messageID(in.Address, e, in.Text, what.Files)
 	in.Quote = quote(s, rel.reply, text(f["body"]))
 	return in

@@ -135,9 +135,9 @@ func (c *Channel) put(ctx context.Context, s *session, r room, kind, txn string,
 }
 
 func (c *Channel) sent(ctx context.Context, s *session, r room, to core.Address) {
-	if !c.memory.known.Has(to) && !strings.HasPrefix(to.External, "!") {
+	if !c.memory.known.Has(to.Chat()) && !strings.HasPrefix(to.External, "!") {
 		if err := c.opts.Keeper.SetState(ctx, map[string]string{keyOf(keySent, to): "1"}); err == nil {
-			c.memory.known.Add(to)
+			c.memory.known.Add(to.Chat())
 		} else {
 			c.log.Warn("first message to a person not recorded", zap.Error(err))
 		}

@@ -82,6 +82,7 @@ func digest(b []byte) string {
 func message(in *core.Inbound, m *models.Message, raw []byte) {
 	in.EventID = fmt.Sprintf("%d:%d", m.Chat.ID, m.ID)
 	about(in, m.Chat, m.From)
+	in.Address.Place = topic(m)
 	in.NativeID = strconv.Itoa(m.ID)
 	in.SentAt = unix(m.Date)
 	if !fromPerson(m) {
@@ -140,6 +141,14 @@ func about(in *core.Inbound, chat models.Chat, from *models.User) {
 		in.Name = fullName(from)
 		in.Language = from.LanguageCode
 	}
+}
+
+// topic returns the topic of a direct chat in which m was written; empty: the chat has none.
+func topic(m *models.Message) string {
+	if !m.IsTopicMessage || m.MessageThreadID <= 0 {
+		return ""
+	}
+	return strconv.Itoa(m.MessageThreadID)
 }
 
 func fullName(u *models.User) string {
@@ -235,7 +244,7 @@ func callback(in *core.Inbound, q *models.CallbackQuery) {
 	chat := models.Chat{ID: q.From.ID, Type: models.ChatTypePrivate}
 	switch {
 	case q.Message.Message != nil:
-		chat = q.Message.Message.Chat
+		chat, in.Address.Place = q.Message.Message.Chat, topic(q.Message.Message)
 	case q.Message.InaccessibleMessage != nil:
 		chat = q.Message.InaccessibleMessage.Chat
 	}

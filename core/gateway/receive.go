@@ -43,10 +43,10 @@ func byAddress(in []core.Inbound) [][]core.Inbound {
 	var out [][]core.Inbound
 	index := map[core.Address]int{}
 	for _, e := range in {
-		n, ok := index[e.Address]
+		n, ok := index[e.Address.Chat()]
 		if !ok {
 			n = len(out)
-			index[e.Address] = n
+			index[e.Address.Chat()] = n
 			out = append(out, nil)
 		}
 		out[n] = append(out[n], e)
@@ -60,7 +60,7 @@ func (g *Gateway) receiveAll(ctx context.Context, in []core.Inbound) error {
 	for len(in) > 0 {
 		n := 1
 		if g.plain(in[0]) {
-			for n < len(in) && g.plain(in[n]) && in[n].Thread == in[0].Thread {
+			for n < len(in) && g.plain(in[n]) && in[n].Thread == in[0].Thread && in[n].Address == in[0].Address {
 				n++
 			}
 		}
@@ -107,6 +107,7 @@ func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) error {
 		return g.inGroup(ctx, in[0], now)
 	}
 	i, u, err := g.identify(ctx, in[0])
+	i.Address.Place = in[0].Address.Place // what answers the event goes there
 	if errors.Is(err, core.ErrNotFound) {
 		return g.stranger(ctx, in)
 	}
@@ -152,11 +153,11 @@ func (g *Gateway) identify(ctx context.Context, e core.Inbound) (core.Identity, 
 		a.External = alias
 		i, u, err = g.Store.Identify(ctx, a)
 	}
-	if err != nil || i.Address == e.Address && (len(e.Aliases) == 0 || slices.Equal(i.Aliases, e.Aliases)) {
+	if err != nil || i.Address == e.Address.Chat() && (len(e.Aliases) == 0 || slices.Equal(i.Aliases, e.Aliases)) {
 		return i, u, err
 	}
 	err = g.Store.Readdress(ctx, i, e.Address.External, e.Aliases)
-	i.Address, i.Aliases = e.Address, e.Aliases
+	i.Address, i.Aliases = e.Address.Chat(), e.Aliases
 	return i, u, err
 }
 
@@ -333,7 +334,7 @@ func (g *Gateway) newMessage(u core.User, e core.Inbound, now time.Time) core.Ne
 	text := strings.ReplaceAll(strings.ToValidUTF8(e.Text, "\uFFFD"), "\x00", "")
 	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: g.Tokens.Count(text),
 		Attachments: e.Attachments, Quote: e.Quote, ForwardedFrom: e.ForwardedFrom, SentAt: e.SentAt,
-		Solo: e.Solo, Request: e.Request, Tainted: e.Tainted}
+		Solo: e.Solo, Request: e.Request, Tainted: e.Tainted, Place: e.Address.Place}
 	if e.ToolCallID != "" {
 		m.Role, m.ToolCallID = core.RoleTool, e.ToolCallID
 	}

@@ -245,7 +245,7 @@ func (p *People) pair(ctx context.Context, in core.Inbound) error {
 	}
 	pending := 0
 	for _, c := range codes {
-		if c.Address == in.Address {
+		if c.Address == in.Address.Chat() {
 			_, err := p.Hold(ctx, h)
 			return err
 		}

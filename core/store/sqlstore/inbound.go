@@ -229,7 +229,7 @@ func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route,
 	}
 	id = t.insert(m, p)
 	if turn != nil {
-		turn.Inputs, turn.Event = append(turn.Inputs, id), e.EventID
+		turn.Inputs, turn.Event, turn.Address.Place = append(turn.Inputs, id), e.EventID, m.Place
 	}
 	t.refer(to.identity.ID, e.NativeID, id)
 	t.fetchJobs(id, e, m)
