@@ -31,6 +31,7 @@ func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.
 
 // send delivers a part; bridge is nil for Matrix users.
 func (c *Channel) send(ctx context.Context, to core.Address, p core.Part, bridge *Bridge) (core.Receipt, error) {
+	to = to.Chat() // the part has its place
 	if strings.TrimSpace(p.Text) == "" && p.Attachment == nil {
 		return core.Receipt{}, &core.Permanent{Err: errors.New("send to matrix: the text is empty")}
 	}
@@ -135,9 +136,9 @@ func (c *Channel) put(ctx context.Context, s *session, r room, kind, txn string,
 }
 
 func (c *Channel) sent(ctx context.Context, s *session, r room, to core.Address) {
-	if !c.memory.known.Has(to.Chat()) && !strings.HasPrefix(to.External, "!") {
+	if !c.memory.known.Has(to) && !strings.HasPrefix(to.External, "!") {
 		if err := c.opts.Keeper.SetState(ctx, map[string]string{keyOf(keySent, to): "1"}); err == nil {
-			c.memory.known.Add(to.Chat())
+			c.memory.known.Add(to)
 		} else {
 			c.log.Warn("first message to a person not recorded", zap.Error(err))
 		}
@@ -190,6 +191,7 @@ func (c *Channel) reach(ctx context.Context, to core.Address) (*session, room, e
 }
 
 func (c *Channel) target(ctx context.Context, s *session, to core.Address) (room, error) {
+	to = to.Chat()
 	if to.Channel == Name && strings.HasPrefix(to.External, "!") {
 		return c.rooms.load(ctx, s, to.External)
 	}

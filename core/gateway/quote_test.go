@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/gateway"
 )
 
 func TestQuote_isReadFromTheTranscript(t *testing.T) {
@@ -45,5 +46,51 @@ func TestQuote_isReadFromTheTranscript(t *testing.T) {
 		if !reflect.DeepEqual(m.Quote, &c.want) {
 			t.Errorf("%+v: got %+v, want %+v", c.said, m.Quote, c.want)
 		}
+	}
+}
+
+// placed is a line that notes where it was asked to show typing.
+type placed struct {
+	*line
+	typed chan string
+}
+
+func (p placed) Typing(_ context.Context, to core.Address, _ string) error {
+	p.typed <- to.Place
+	return nil
+}
+
+func (placed) TypingTTL() time.Duration { return time.Hour }
+
+func TestPlace_isThatOfTheQuestion(t *testing.T) {
+	t.Parallel()
+	typed := make(chan string, 9)
+	w := newWorld(t, nil)
+	w.stop()
+	w.start(func(o *gateway.Options) { o.Channels = gateway.NewChannels(placed{w.line, typed}) })
+	w.brain.script = func(_ context.Context, in string, _ core.Progress) (string, error) {
+		if in == "slow" {
+			if place := <-typed; place != "7" {
+				t.Errorf("typing was shown at %q", place)
+			}
+		}
+		return "re: " + in, nil
+	}
+	for n, c := range []struct{ place, text string }{{"7", "slow"}, {"", "outside"}, {"8", "other"}} {
+		at := w.address()
+		at.Place = c.place
+		id := string(rune('A' + n))
+		w.receive(core.Inbound{Address: at, EventID: id, NativeID: id, Kind: core.InMessage, Text: c.text, SentAt: time.Now()})
+		w.sent(n + 1)
+		w.line.mu.Lock()
+		if p := w.line.parts[n]; p.Place != c.place || p.Text != "re: "+c.text {
+			t.Errorf("%q at %q is answered by %q at %q", c.text, c.place, p.Text, p.Place)
+		}
+		w.line.mu.Unlock()
+	}
+	ids, err := w.people().Identities(t.Context(), 1)
+	must(t, err)
+	if len(ids) != 1 || ids[0].Address != w.address() {
+		t.Errorf("a place became part of an identity: %+v", ids)
 	}
 }
