@@ -262,35 +262,6 @@ type Status struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// Attachment is a file of an inbound or outbound message.
-type Attachment struct {
-	Kind     string        `json:"kind"` // photo, voice, audio, video, document, sticker, location, contact
-	Ref      string        `json:"ref,omitempty"`
-	Name     string        `json:"name,omitempty"`
-	MIME     string        `json:"mime,omitempty"`
-	Size     int64         `json:"size,omitempty"`
-	Duration time.Duration `json:"duration,omitempty"`
-	// Path is the downloaded file below data_dir/media; Error says why there is none.
-	Path  string `json:"path,omitempty"`
-	Error string `json:"error,omitempty"`
-	// Transcript is the text of a voice note or recording.
-	Transcript string `json:"transcript,omitempty"`
-	// Unheard is when transcription will be tried again because the day's tokens were
-	// used up; zero: it is done, or none is needed.
-	Unheard time.Time `json:"unheard,omitzero"`
-	// Document describes its text; nil: it is not a readable document.
-	Document *Document `json:"document,omitempty"`
-	// Alt describes a picture in words.
-	Alt string `json:"alt,omitempty"`
-	// Long: the voice note exceeds the limit for transcription.
-	Long bool `json:"long,omitempty"`
-}
-
-// Named returns a line of text for an attachment that cannot be shown.
-func (a Attachment) Named() string {
-	return "[" + a.Kind + ": " + cmp.Or(a.Alt, a.Name) + "]"
-}
-
 // Part is one sendable piece of a message: plain text with spans over it. A channel renders the spans as its own
 // markup, and falls back to Text alone if the service refuses it.
 type Part struct {

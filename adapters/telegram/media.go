@@ -25,6 +25,8 @@ func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 	err := c.api.call(ctx, callTimeout, "getFile", map[string]string{"file_id": ref}, &f)
 	var refused *apiError
 	switch {
+	case has(err, "file is too big"): // the service hands over 20 MB
+		return nil, "", &core.Permanent{Err: fmt.Errorf("%w: fetch telegram file: %w", core.ErrTooLarge, err)}
 	case errors.As(err, &refused) && refused.Code >= 400 && refused.Code < 500 &&
 		refused.Code != http.StatusTooManyRequests:
 		return nil, "", &core.Permanent{Err: fmt.Errorf("fetch telegram file: %w", err)}

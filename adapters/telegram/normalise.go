@@ -117,6 +117,11 @@ func edited(in *core.Inbound, m *models.Message, raw []byte) {
 	message(in, m, raw)
 	in.Edited = in.EventID
 	in.EventID = fmt.Sprintf("%d:%d:%d:%s", m.Chat.ID, m.ID, m.EditDate, digest([]byte(in.Text)))
+	if m.Location != nil { // a live location moved, which is neither an edit nor kept
+		in.Raw = nil
+		in.Kind = core.InUnsupported
+		return
+	}
 	if in.Kind != core.InMessage {
 		in.Kind = core.InUnsupported
 		return

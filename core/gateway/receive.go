@@ -348,7 +348,14 @@ func (g *Gateway) newMessage(u core.User, e core.Inbound, now time.Time) core.Ne
 // edited updates a message. An edit of an unknown message is stored as a new message under
 // the original's event ID, so that the original is a duplicate should it still arrive.
 func (g *Gateway) edited(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {
-	err := g.Store.Edit(ctx, u.ID, i.ID, e, g.newMessage(u, e, now), now)
+	old, _, err := g.Store.Quoted(ctx, u.ID, i.ID, e.Target)
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
+		return err
+	}
+	for _, a := range old.Attachments { // what was heard is no change
+		e.Text = a.Heard(e.Text)
+	}
+	err = g.Store.Edit(ctx, u.ID, i.ID, e, g.newMessage(u, e, now), now)
 	if !errors.Is(err, core.ErrNotFound) {
 		return err
 	}

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -250,11 +251,12 @@ type fileNote struct {
 	Note       string `json:"note,omitempty"`
 }
 
-// files lists the documents of a message, with the beginning of their text or why there is none.
+// files lists the documents of a message, with the beginning of their text, and the files that cannot be read or seen,
+// with the reason.
 func (v *view) files(m *core.Message) string {
 	count := 0
 	for _, a := range m.Attachments {
-		if a.Document != nil {
+		if a.Document != nil || a.Note() != "" {
 			count++
 		}
 	}
@@ -267,12 +269,16 @@ func (v *view) files(m *core.Message) string {
 	lines := json.NewEncoder(&out)
 	lines.SetEscapeHTML(false)
 	for i, a := range m.Attachments {
-		if a.Document == nil {
+		n := fileNote{Attachment: core.FileRef{Message: m.ID, Part: i}.String(), Name: clip(a.Name, 40, v.tokens),
+			Kind: a.Kind, Note: a.Note()}
+		switch d := a.Document; {
+		case d != nil:
+			n.Kind, n.Pages, n.Note = d.Kind, d.Pages, cmp.Or(n.Note, d.Note())
+			n.Begins = clip(d.Preview, previewTokens/count, v.tokens)
+		case n.Note == "":
 			continue
 		}
-		d := a.Document
-		_ = lines.Encode(fileNote{core.FileRef{Message: m.ID, Part: i}.String(), clip(a.Name, 40, v.tokens), d.Kind, d.Pages,
-			clip(d.Preview, previewTokens/count, v.tokens), d.Note()}) // strings and numbers can always be encoded
+		_ = lines.Encode(n) // strings and numbers can always be encoded
 	}
 	out.WriteString("</" + name + ">")
 	return out.String()
