@@ -120,7 +120,7 @@ func (a Attachment) Heard(text string) string {
 		return text
 	}
 	start := strings.Index(text, "["+a.Kind)
-	if start < 0 {
+	if start < 0 || !strings.Contains(text[start:], "]") {
 		return strings.TrimSpace(text + "\n[" + a.Kind + ": " + said + "]")
 	}
 	end := start + closing(text[start:])
@@ -140,5 +140,5 @@ func closing(s string) int {
 			}
 		}
 	}
-	return max(strings.IndexByte(s, ']'), 0)
+	return strings.IndexByte(s, ']')
 }

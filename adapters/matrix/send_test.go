@@ -202,6 +202,7 @@ func TestFilesGoBothWays(t *testing.T) {
 	var permanent *core.Permanent
 	_, _, err := w.c.Fetch(t.Context(), w.AddMedia([]byte("too long")), 3)
 	require.ErrorAs(t, err, &permanent)
+	require.ErrorIs(t, err, core.ErrTooLarge)
 	for _, ref := range []string{"mxc://hs.test/none", "mxc://", "https://example.org/x", "{}", "{", "mxc://a/b/c"} {
 		_, _, err := w.c.Fetch(t.Context(), ref, 0)
 		require.ErrorAs(t, err, &permanent, ref)

@@ -170,7 +170,18 @@ func (c card) words() string {
 	return joined(" ", name, joined(", ", append(more, c.Birthday)...))
 }
 
+// Codes of files that the service lost, or that it does not pass on.
+const (
+	fileLost    = 131052
+	fileRefused = 131053
+)
+
 func unsupported(m *message) string {
+	for _, e := range m.Errors {
+		if e.Code == fileLost || e.Code == fileRefused {
+			return "a file that WhatsApp did not hand over: " + e.Text()
+		}
+	}
 	switch {
 	case m.Unsupported != nil && m.Unsupported.Type != "":
 		return m.Unsupported.Type

@@ -57,6 +57,8 @@ func TestMessage_everyType(t *testing.T) {
 		`"type":"text","text":{"body":"is it blue?"},"context":{"referred_product":{"catalog_id":"c","product_retailer_id":"sku-7"}}`: {
 			"is it blue?\n[about the product sku-7]", true},
 		`"type":"unsupported","unsupported":{"type":"poll_creation"},"errors":[{"code":131051}]`: {"[unsupported: poll_creation]", true},
+		`"type":"unsupported","errors":[{"code":131052,"title":"Media download error","error_data":{"details":"Over 100 MB"}}]`: {
+			"[unsupported: a file that WhatsApp did not hand over: Over 100 MB]", true},
 		`"type":"hologram","hologram":{}`: {"[unsupported: hologram]", true},
 	} {
 		in := received(t, fields)

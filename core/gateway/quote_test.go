@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +46,55 @@ func TestQuote_isReadFromTheTranscript(t *testing.T) {
 		must(t, err)
 		if !reflect.DeepEqual(m.Quote, &c.want) {
 			t.Errorf("%+v: got %+v, want %+v", c.said, m.Quote, c.want)
+		}
+	}
+}
+
+// The service sends an edit when anything about a message changes.
+func TestEdit_thatChangesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	said := core.Inbound{Address: w.address(), EventID: "v", NativeID: "v", Kind: core.InMessage, SentAt: time.Now(),
+		Text: "[voice 0:03: the words]", Attachments: []core.Attachment{{Kind: "voice", Transcript: "the words"}}}
+	w.receive(said)
+	w.sent(1)
+	edit := said
+	edit.Kind, edit.Target, edit.Edited = core.InEdit, "v", "v"
+	for n, c := range []struct {
+		text, want string
+		revision   int
+	}{{"[voice 0:03]", "[voice 0:03: the words]", 0}, {"[voice 0:03]", "[voice 0:03: the words]", 0},
+		{"[voice 0:03: new caption]", "[voice 0:03: new caption: the words]", 1}} {
+		edit.EventID, edit.Text = string(rune('a'+n)), c.text
+		w.receive(edit)
+		at, _, err := w.store.Identify(t.Context(), w.address())
+		must(t, err)
+		m, _, err := w.store.Quoted(t.Context(), 1, at.ID, "v")
+		must(t, err)
+		if m.Text != c.want || m.Revision != c.revision {
+			t.Errorf("edit %d: got %q, revision %d, want %q, revision %d", n, m.Text, m.Revision, c.want, c.revision)
+		}
+	}
+}
+
+// TestAnswer_tellsWhatCouldNotBeReceived is about the reason that a person gets for each file.
+func TestAnswer_tellsWhatCouldNotBeReceived(t *testing.T) {
+	t.Parallel()
+	for want, a := range map[string]core.Attachment{
+		"couldn't open manual.pdf: it's too large": {Ref: "r", Name: "manual.pdf", Error: "x", Problem: core.FileLarge},
+		"couldn't open your file: the service":       {Ref: "r", Error: "x", Problem: core.FileGone},
+		"couldn't keep a.zip":                      {Ref: "r", Name: "a.zip", Error: "x", Problem: core.FileRoom},
+		"couldn't download your file":                {Ref: "r", Error: "x"},
+		"answered without b': it hasn't":           {Ref: "r", Name: "b`\n"},
+		"no words in your recording":                 {Kind: "voice", Path: "p", Speech: core.SpeechNone},
+		"turning it into text failed":                {Kind: "voice", Path: "p", Speech: core.SpeechFailed},
+		"longer than 5:00 minutes":                   {Kind: "voice", Path: "p", Long: true},
+	} {
+		w := newWorld(t, func(o *gateway.Options) { o.Settings.LongestVoice = 5 * time.Minute })
+		w.brain.files = []core.Attachment{a, {Ref: "r", Path: "fine"}, a}
+		w.say("hello")
+		if got := w.sent(1); !strings.HasPrefix(got, "re: hello\n\n") || strings.Count(got, want) != 1 {
+			t.Errorf("got %q, want %q once", got, want)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
@@ -72,8 +73,17 @@ func TestAFileThatIsTooLargeOrGoneIsToldFrom(t *testing.T) {
 	w.Settle(l, g)
 	l.Fetched(g)
 	for n, a := range l.Attachments() {
-		if a.Path != "" || a.Error == "" {
-			t.Errorf("file %d: %+v", n, a)
+		if want := []core.FileProblem{core.FileLarge, core.FileGone}[n]; a.Path != "" || a.Error == "" || a.Problem != want {
+			t.Errorf("file %d: %+v, want the problem %s", n, a, want)
+		}
+	}
+	told := ""
+	for _, m := range w.Telegram.Sent(e2etest.Ada) {
+		told += m.Text
+	}
+	for _, why := range []string{"too large for me to receive", "the service didn't hand it over"} {
+		if !strings.Contains(told, why) {
+			t.Errorf("the person is told %q, want %q", told, why)
 		}
 	}
 	if files := w.Kept(); len(files) > 0 {
