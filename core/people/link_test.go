@@ -156,6 +156,31 @@ func TestStrangerLinks(t *testing.T) {
 	}
 }
 
+// A list is compared by what its entries mean, with all addresses of a sender.
+func TestAllowlist(t *testing.T) {
+	t.Parallel()
+	for n, c := range []struct {
+		entry, external, alias string
+		want                   bool
+	}{
+		{"whatsapp:+52 55 1234 5678", "+5215512345678", "", true},
+		{"whatsapp:+5511987654321", "BR.1349", "+551187654321", true},
+		{"whatsapp:541123456789", "+5491123456789", "", true},
+		{"whatsapp:+4915550001", "+4915550002", "", false},
+	} {
+		h := newHouse(t, people.Allowlist)
+		h.Settings.Allow = []string{"telegram:1", c.entry}
+		in := core.Inbound{Address: core.Address{Channel: "whatsapp", Account: "42", External: c.external},
+			Kind: core.InMessage, Name: "Eve", EventID: fmt.Sprint("w", n), Text: "hello", SentAt: h.now}
+		if c.alias != "" {
+			in.Aliases = []string{c.alias}
+		}
+		if known, err := h.Stranger(t.Context(), in); err != nil || known != c.want {
+			t.Errorf("%s, %s: admitted %t, %v, want %t", c.entry, c.external, known, err, c.want)
+		}
+	}
+}
+
 func TestStrangerGuesses(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, people.Allowlist)

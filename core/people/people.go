@@ -219,7 +219,8 @@ func (p *People) ClaimOwner(ctx context.Context, in core.Inbound, i core.Identit
 // allowed reports whether the list has any of the sender's addresses.
 func (p *People) allowed(in core.Inbound) bool {
 	return slices.ContainsFunc(append([]string{in.Address.External}, in.Aliases...), func(external string) bool {
-		return slices.Contains(p.Settings.Allow, in.Address.Channel+":"+external)
+		a := core.Address{Channel: in.Address.Channel, External: external}
+		return slices.ContainsFunc(p.Settings.Allow, a.Listed)
 	})
 }
 
