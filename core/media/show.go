@@ -26,7 +26,7 @@ func (m *Files) Loaded(ctx context.Context, u core.UserID, ids []core.MessageID)
 	return m.await(ctx, u, ids, m.loading)
 }
 
-// Readable waits until the documents among the attachments of messages are downloaded and read, for at most Wait.
+// Readable waits until the attachments of messages are downloaded and the documents among them read, for at most Wait.
 func (m *Files) Readable(ctx context.Context, u core.UserID, ids []core.MessageID) error {
 	return m.await(ctx, u, ids, m.Unread)
 }
@@ -65,15 +65,15 @@ func (m *Files) loading(all []core.Attachment) bool {
 	})
 }
 
-// Unread reports whether a document is still being downloaded or read.
+// Unread reports whether an attachment is still being downloaded, or a document read.
 func (m *Files) Unread(all []core.Attachment) bool {
-	return m.Kind != nil && slices.ContainsFunc(all, func(a core.Attachment) bool {
-		return a.Kind == "document" && coming(a) || a.Document.Unread()
+	return slices.ContainsFunc(all, func(a core.Attachment) bool {
+		return coming(a) || m.Kind != nil && a.Document.Unread()
 	})
 }
 
 // coming reports whether an attachment is still to be downloaded.
-func coming(a core.Attachment) bool { return a.Ref != "" && a.Path == "" && a.Error == "" }
+func coming(a core.Attachment) bool { return a.Missing() == core.FileComing }
 
 // images returns the pictures among the attachments of messages that a model can see.
 func (m *Files) images(ms []core.Message) map[core.MessageID][]core.Image {
