@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -163,14 +164,22 @@ func TestAllowlist(t *testing.T) {
 		entry, external, alias string
 		want                   bool
 	}{
-		{"whatsapp:+52 55 1234 5678", "+5215512345678", "", true},
-		{"whatsapp:+5511987654321", "BR.1349", "+551187654321", true},
-		{"whatsapp:541123456789", "+5491123456789", "", true},
-		{"whatsapp:+4915550001", "+4915550002", "", false},
+		{"line:a b", "ab", "", true},
+		{"line:a b", "x", "AB", true},
+		{"line:AB", "a b", "", true},
+		{"line:a b", "abc", "", false},
+		{"other:ab", "ab", "", false},
+		{"line:!", "!", "", true}, // of a form that nobody has, it is compared as it is
 	} {
 		h := newHouse(t, people.Allowlist)
 		h.Settings.Allow = []string{"telegram:1", c.entry}
-		in := core.Inbound{Address: core.Address{Channel: "whatsapp", Account: "42", External: c.external},
+		h.Settings.Listed = func(_, who string) (string, error) {
+			if who == "!" {
+				return "", errors.New("nobody")
+			}
+			return strings.ToLower(strings.ReplaceAll(who, " ", "")), nil
+		}
+		in := core.Inbound{Address: core.Address{Channel: "line", Account: "42", External: c.external},
 			Kind: core.InMessage, Name: "Eve", EventID: fmt.Sprint("w", n), Text: "hello", SentAt: h.now}
 		if c.alias != "" {
 			in.Aliases = []string{c.alias}
