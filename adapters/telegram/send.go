@@ -285,7 +285,8 @@ func (c *Channel) Preview(ctx context.Context, to core.Address, key string, text
 	if err != nil || chat <= 0 {
 		return errors.New("show draft: only direct chats have drafts")
 	}
-	d := draft{ChatID: chat, Thread: thread(to.Place), DraftID: DraftID(key), Text: head(markup.Plain(text), maxText), CanStop: true}
+	d := draft{ChatID: chat, Thread: thread(to.Place), DraftID: DraftID(key),
+		Text: head(markup.Plain(text), maxText), CanStop: true}
 	if err := c.api.call(ctx, showTimeout, "sendMessageDraft", d, nil); err != nil {
 		return fmt.Errorf("show draft: %w", err)
 	}

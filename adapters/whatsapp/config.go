@@ -4,13 +4,13 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"regexp"
 	"strings"
 
 	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
-	letters "github.com/everthread/everthread/core/text"
 )
 
 // Config is channels.whatsapp: a business number of the Cloud API. Without a
@@ -76,29 +76,29 @@ func (c *Config) Validate(p *section.Problems, _ string) {
 // section.Lister.
 func (*Config) Listed(who string) (string, error) {
 	who = strings.TrimSpace(who)
-	if metaID().MatchString(who) {
+	if metaID.MatchString(who) {
 		return who, nil
 	}
-	n := phoneSigns().ReplaceAllString(who, "")
+	n := phoneSigns.ReplaceAllString(who, "")
 	if rest, foreign := strings.CutPrefix(n, "00"); foreign {
 		n = rest
 	}
-	if n = strings.TrimPrefix(n, "+"); !phoneForm().MatchString(n) {
+	if n = strings.TrimPrefix(n, "+"); !phoneForm.MatchString(n) {
 		return "", errors.New("write the number with its country, like whatsapp:+4915550001, or Meta's id, like whatsapp:DE.1349120865")
 	}
-	if m := mobile().FindStringSubmatch(n); m != nil {
+	if m := mobile.FindStringSubmatch(n); m != nil {
 		n = strings.Join(m[1:], "")
 	}
 	return "+" + n, nil
 }
 
 var (
-	metaID     = letters.Pattern(`^[A-Z]{2}\.[A-Za-z0-9.]+$`)
-	phoneSigns = letters.Pattern(`[\s().\x{a0}/-]`)
-	phoneForm  = letters.Pattern(`^[1-9][0-9]{6,14}$`)
+	metaID     = regexp.MustCompile(`^[A-Z]{2}\.[A-Za-z0-9.]+$`)
+	phoneSigns = regexp.MustCompile(`[\s().\x{a0}/-]`)
+	phoneForm  = regexp.MustCompile(`^[1-9][0-9]{6,14}$`)
 	// mobile matches numbers that exist with and without a digit that marks a mobile phone: Mexico's 1, Brazil's ninth
 	// digit and Argentina's 9. The groups are what both have.
-	mobile = letters.Pattern(`^(52)1([0-9]{10})$|^(55[1-9][0-9])9([6-9][0-9]{7})$|^(54)9([0-9]{10})$`)
+	mobile = regexp.MustCompile(`^(52)1([0-9]{10})$|^(55[1-9][0-9])9([6-9][0-9]{7})$|^(54)9([0-9]{10})$`)
 )
 
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {

@@ -2,8 +2,8 @@ package whatsapp
 
 import (
 	"bytes"
-	"errors"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"

@@ -82,13 +82,13 @@ func TestAnswer_tellsWhatCouldNotBeReceived(t *testing.T) {
 	t.Parallel()
 	for want, a := range map[string]core.Attachment{
 		"couldn't open manual.pdf: it's too large": {Ref: "r", Name: "manual.pdf", Error: "x", Problem: core.FileLarge},
-		"couldn't open your file: the service":       {Ref: "r", Error: "x", Problem: core.FileGone},
+		"couldn't open your file: the service":     {Ref: "r", Error: "x", Problem: core.FileGone},
 		"couldn't keep a.zip":                      {Ref: "r", Name: "a.zip", Error: "x", Problem: core.FileRoom},
-		"couldn't download your file":                {Ref: "r", Error: "x"},
+		"couldn't download your file":              {Ref: "r", Error: "x"},
 		"answered without b': it hasn't":           {Ref: "r", Name: "b`\n"},
-		"no words in your recording":                 {Kind: "voice", Path: "p", Speech: core.SpeechNone},
-		"turning it into text failed":                {Kind: "voice", Path: "p", Speech: core.SpeechFailed},
-		"longer than 5:00 minutes":                   {Kind: "voice", Path: "p", Long: true},
+		"no words in your recording":               {Kind: "voice", Path: "p", Speech: core.SpeechNone},
+		"turning it into text failed":              {Kind: "voice", Path: "p", Speech: core.SpeechFailed},
+		"longer than 5:00 minutes":                 {Kind: "voice", Path: "p", Long: true},
 	} {
 		w := newWorld(t, func(o *gateway.Options) { o.Settings.LongestVoice = 5 * time.Minute })
 		w.brain.files = []core.Attachment{a, {Ref: "r", Path: "fine"}, a}
@@ -130,7 +130,8 @@ func TestPlace_isThatOfTheQuestion(t *testing.T) {
 		at := w.address()
 		at.Place = c.place
 		id := string(rune('A' + n))
-		w.receive(core.Inbound{Address: at, EventID: id, NativeID: id, Kind: core.InMessage, Text: c.text, SentAt: time.Now()})
+		w.receive(core.Inbound{Address: at, EventID: id, NativeID: id, Kind: core.InMessage, Text: c.text,
+			SentAt: time.Now()})
 		w.sent(n + 1)
 		w.line.mu.Lock()
 		if p := w.line.parts[n]; p.Place != c.place || p.Text != "re: "+c.text {

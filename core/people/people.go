@@ -41,10 +41,10 @@ type Store interface {
 
 // Settings configure access; package configs has their defaults.
 type Settings struct {
-	Policy   Policy
-	Allow    []string      // channel:external, such as telegram:123
+	Policy Policy
+	Allow  []string // channel:external, such as telegram:123
 	// Listed returns a person of a channel in the form that all spellings of an entry of Allow have; nil: as written.
-	Listed func(channel, who string) (string, error)
+	Listed   func(channel, who string) (string, error)
 	CodeLife time.Duration // of a pairing code
 	MaxCodes int           // pending pairing codes per channel
 	// MaxOrigin bounds pending codes of a Matrix server, where addresses cost nothing. 0: no limit.

@@ -106,7 +106,8 @@ func extraOf(m core.Message) extra {
 
 func (e extra) empty() bool {
 	return e.Calls == nil && e.CallID == "" && e.Tool == "" && e.Files == nil && e.Quote == nil && e.Forwarded == "" &&
-		e.Request == nil && e.Decides == nil && !e.Tainted && e.Task == nil && e.Answers == "" && !e.Own && e.Early == "" && e.Place == ""
+		e.Request == nil && e.Decides == nil && !e.Tainted && e.Task == nil && e.Answers == "" && !e.Own &&
+		e.Early == "" && e.Place == ""
 }
 
 func scanMessage(row scanner) (core.Message, error) {
