@@ -281,6 +281,17 @@ type Channels struct {
 // Sections are the parts of the configuration that channels own.
 type Sections []section.Section
 
+// Listed returns who, on a channel, in the form in which access.allow compares people; see section.Lister. It returns
+// who as it is if no section knows the channel, such as a network behind a bridge.
+func (s Sections) Listed(channel, who string) (string, error) {
+	for _, one := range s {
+		if l, ok := one.(section.Lister); ok && one.Key() == channel {
+			return l.Listed(who)
+		}
+	}
+	return who, nil
+}
+
 // Format writes their keys, whatever the verb: for a wrong verb fmt would show the secrets behind a pointer.
 func (s Sections) Format(f fmt.State, _ rune) {
 	for _, one := range s {

@@ -126,8 +126,11 @@ func (c Config) checkPlace(p *section.Problems) {
 func (c Config) checkAccess(p *section.Problems) {
 	p.OneOf("access.policy", c.Access.Policy, "pairing", "allowlist", "open")
 	for _, a := range c.Access.Allow {
-		if channel, who, ok := strings.Cut(a, ":"); !ok || channel == "" || who == "" {
+		channel, who, ok := strings.Cut(a, ":")
+		if !ok || channel == "" || who == "" {
 			p.Add("access.allow: %q has not the form channel:id, such as telegram:123456", a)
+		} else if _, err := c.Channels.Sections.Listed(channel, who); err != nil {
+			p.Add("access.allow: %q admits nobody: %w", a, err)
 		}
 	}
 }

@@ -191,7 +191,9 @@ type Inbound struct {
 	Target   string // for InEdit, InRedaction, InReaction: NativeID of the affected message
 	Edited   string // for InEdit: EventID of the original message; may be empty
 
-	Text          string // valid UTF-8, with placeholders for attachments
+	Text string // valid UTF-8, with placeholders for attachments
+	// Tainted: Text holds words that the sender did not write there, such as a contact card.
+	Tainted       bool `json:",omitempty"`
 	Attachments   []Attachment
 	Quote         *Quote // the message that this one replies to
 	ForwardedFrom string // the original author of a forwarded message; empty: not forwarded
@@ -229,8 +231,24 @@ type Quote struct {
 	NativeID string `json:"native_id,omitempty"`
 	Text     string `json:"text"`
 	Mine     bool   `json:"mine,omitempty"` // the assistant wrote it
-	// Message is its id, where the channel knows our ids. It is not stored, as ids change when users are merged.
+	From     string `json:"from,omitempty"` // who wrote it, if neither the assistant nor the sender did
+	// Message is its id, if it is known. An event is stored without it, as ids change when users are merged.
 	Message MessageID `json:"-"`
+	// Files are the indexes of its attachments that can be read like documents.
+	Files []int `json:"files,omitempty"`
+}
+
+// Of notes that the quote is of m: its id, whose words it has, and its documents.
+func (q *Quote) Of(m Message) {
+	q.Message, q.Mine, q.Files = m.ID, m.Role != RoleUser, nil
+	if !q.Mine {
+		q.From = cmp.Or(q.From, m.ForwardedFrom)
+	}
+	for n, a := range m.Attachments {
+		if a.Document != nil {
+			q.Files = append(q.Files, n)
+		}
+	}
 }
 
 // Status is a service's later report about a message of ours.
@@ -244,35 +262,6 @@ type Status struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// Attachment is a file of an inbound or outbound message.
-type Attachment struct {
-	Kind     string        `json:"kind"` // photo, voice, audio, video, document, sticker, location, contact
-	Ref      string        `json:"ref,omitempty"`
-	Name     string        `json:"name,omitempty"`
-	MIME     string        `json:"mime,omitempty"`
-	Size     int64         `json:"size,omitempty"`
-	Duration time.Duration `json:"duration,omitempty"`
-	// Path is the downloaded file below data_dir/media; Error says why there is none.
-	Path  string `json:"path,omitempty"`
-	Error string `json:"error,omitempty"`
-	// Transcript is the text of a voice note or recording.
-	Transcript string `json:"transcript,omitempty"`
-	// Unheard is when transcription will be tried again because the day's tokens were
-	// used up; zero: it is done, or none is needed.
-	Unheard time.Time `json:"unheard,omitzero"`
-	// Document describes its text; nil: it is not a readable document.
-	Document *Document `json:"document,omitempty"`
-	// Alt describes a picture in words.
-	Alt string `json:"alt,omitempty"`
-	// Long: the voice note exceeds the limit for transcription.
-	Long bool `json:"long,omitempty"`
-}
-
-// Named returns a line of text for an attachment that cannot be shown.
-func (a Attachment) Named() string {
-	return "[" + a.Kind + ": " + cmp.Or(a.Alt, a.Name) + "]"
-}
-
 // Part is one sendable piece of a message: plain text with spans over it. A channel renders the spans as its own
 // markup, and falls back to Text alone if the service refuses it.
 type Part struct {
@@ -282,7 +271,9 @@ type Part struct {
 	Fold  bool   `json:"fold,omitempty"`  // collapse all but the first line where the channel can
 	// Buttons are shown below the text where the channel has them; the text says what to write instead.
 	Buttons []Button `json:"buttons,omitempty"`
-	Reply   string   `json:"reply_to,omitempty"` // NativeID of the answered message, where a reference helps
+	// Place is where in the chat it goes; set from the delivery's address when that is stored.
+	Place string `json:"place,omitempty"`
+	Reply string `json:"reply_to,omitempty"` // NativeID of the answered message, where a reference helps
 	// Preview is the key of the Streamer preview that the part replaces.
 	Preview string `json:"preview,omitempty"`
 	// Attachment is a file below data_dir/media to send with Text as its caption.

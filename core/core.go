@@ -42,7 +42,13 @@ type Address struct {
 	Channel  string // telegram, whatsapp, matrix, …, web, terminal, openai, api
 	Account  string // our account there, such as the bot's id
 	External string // the other side: chat id, room id, phone number
+	// Place is where in the chat, such as a topic or thread, in the channel's own words; empty: the chat itself. It
+	// belongs to a message and its answer, never to an identity.
+	Place string `json:",omitempty"`
 }
+
+// Chat returns the address without its place.
+func (a Address) Chat() Address { a.Place = ""; return a }
 
 // String returns the address as channel:account:external.
 func (a Address) String() string { return a.Channel + ":" + a.Account + ":" + a.External }

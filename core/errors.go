@@ -24,6 +24,8 @@ var (
 	ErrUnfinished = errors.New("a restore was not finished here; run the same `everthread restore` again")
 	// ErrNoRoom: the user's files have reached media.bytes_per_user.
 	ErrNoRoom = errors.New("there is no room for more files of this person; /forget removes old ones, and the operator can raise media.bytes_per_user")
+	// ErrTooLarge: a file is larger than its service hands over, or than we take.
+	ErrTooLarge = errors.New("the file is too large")
 	// ErrThoughtOnly: the model only thought, twice, the second time without a limit.
 	ErrThoughtOnly = errors.New("the model used up its answer with thinking; lower llm.reasoning_effort, raise or remove " +
 		"llm.max_output_tokens, or use another model")

@@ -78,9 +78,11 @@ type Message struct {
 	Request       *Request  // of a user message, or of the result of a client's tool
 	Decides       *Decision // the message answered a question of a turn
 	Task          *TaskMark // the message is a due task, or says why one did not run
-	// Tainted: its author, the assistant or one of our tools, had read words that the person did not write there.
+	// Tainted: it holds words that its person did not write there, such as a contact card, or its author, the assistant
+	// or one of our tools, had read such words.
 	Tainted bool
-	News    *News // shown before it to the model; nil: none
+	Place   string // in the chat where the person wrote it; see Address
+	News    *News  // shown before it to the model; nil: none
 	// Answers is the command that a notice answers, such as "/loops", if the model may see the answer.
 	Answers string
 	// Own: it was imported, and the person wrote it.
@@ -154,6 +156,7 @@ type NewMessage struct {
 	Solo       bool
 	Outside    bool   // a tool result from outside our own store: it is indexed
 	Tainted    bool   // as in Message
+	Place      string // as in Message
 	Answers    string // as in Message
 	Own        bool   // as in Message
 	Unfinished Finish // as in Message

@@ -31,6 +31,9 @@ type InboundStore interface {
 	// except to be sent again. A status that matches no part is kept as an event only.
 	// It returns the delivery if the status made it failed or parked, else nil.
 	Settle(ctx context.Context, user UserID, identity IdentityID, e Inbound, now time.Time) (*Delivery, error)
+	// Quoted returns the message with the service's id native, and the text that was sent under that id if it is a part
+	// of the message only. ErrNotFound if there is none.
+	Quoted(ctx context.Context, user UserID, identity IdentityID, native string) (m Message, part string, err error)
 	// Readdress changes the External and the aliases of an identity, and redirects its
 	// unfinished deliveries. ErrExists if the new address is taken.
 	Readdress(ctx context.Context, i Identity, external string, aliases []string) error

@@ -332,8 +332,10 @@ type Prompt struct {
 	Foreign []bool
 	// Cut is the part of the turn's own messages that did not fit into the prompt.
 	Cut Cut
-	// Heard: the turn answers a voice note. Unheard: one of them is too long for transcription.
-	Heard, Unheard bool
+	// Heard: the turn answers a voice note.
+	Heard bool
+	// Files are the attachments of the turn's messages.
+	Files []Attachment
 }
 
 // Cut counts the tokens of some messages that are left out, and all of their tokens.

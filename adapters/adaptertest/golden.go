@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -59,6 +60,15 @@ func goldenFiles(t testing.TB) map[string]string {
 	return contents
 }
 
+// compact returns the set fields of a value.
+func compact(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
+}
+
 // Dump lists the set fields of an Inbound, without the raw input.
 func Dump(in core.Inbound) string {
 	var b strings.Builder
@@ -70,6 +80,7 @@ func Dump(in core.Inbound) string {
 	line("kind", string(in.Kind))
 	line("event", in.EventID)
 	line("address", in.Address.String())
+	line("place", in.Address.Place)
 	line("aliases", strings.Join(in.Aliases, " "))
 	line("native", in.NativeID)
 	line("target", in.Target)
@@ -77,11 +88,14 @@ func Dump(in core.Inbound) string {
 	line("name", in.Name)
 	line("language", in.Language)
 	line("text", in.Text)
+	if in.Tainted {
+		line("tainted", "true")
+	}
 	for _, a := range in.Attachments {
-		line("attachment", fmt.Sprintf("%+v", a))
+		line("attachment", compact(a))
 	}
 	if in.Quote != nil {
-		line("quote", fmt.Sprintf("%+v", *in.Quote))
+		line("quote", compact(in.Quote))
 	}
 	line("forwarded from", in.ForwardedFrom)
 	line("reaction", in.Reaction)

@@ -76,6 +76,16 @@ func (c *Config) Validate(p *section.Problems, _ string) {
 	}
 }
 
+// Listed returns a Matrix id in lower case, as servers make them; see section.Lister.
+func (*Config) Listed(who string) (string, error) {
+	who = strings.ToLower(strings.TrimSpace(who))
+	if name, server, ok := strings.Cut(who, ":"); !ok || len(name) < 2 || name[0] != '@' || server == "" ||
+		strings.ContainsAny(who, " \t") {
+		return "", errors.New("write the whole id, like matrix:@ada:example.org")
+	}
+	return who, nil
+}
+
 func (c *Config) Open(ctx context.Context, h channel.Host) (core.Channel, error) {
 	if h.Store == nil {
 		return nil, channel.ErrNoStore

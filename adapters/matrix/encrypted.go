@@ -62,10 +62,7 @@ func (s *session) open(ctx context.Context, room string, e event) (event, error)
 	e.Type, e.Content = kind, content
 	e.raw, err = json.Marshal(map[string]any{"type": kind, "event_id": e.ID, "sender": e.Sender,
 		"origin_server_ts": e.TS, "content": content})
-	if e.Type == typeSticker {
-		e = e.asMessage()
-	}
-	return e, err
+	return e.asMessage(), err
 }
 
 // decrypt decrypts an event, or stores it for later if its key is missing.

@@ -2,16 +2,12 @@ package matrix
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/everthread/everthread/core"
 )
 
 // Supported types of events.
@@ -72,23 +68,8 @@ func readEvent(raw []byte) (e event, ok bool) {
 	if e.Type == typeRedaction && e.Redacts == "" {
 		e.Redacts = text(e.fields()["redacts"])
 	}
-	if e.Type == typeSticker && e.StateKey == nil {
-		e = e.asMessage()
-	}
+	e = e.asMessage()
 	return e, e.Type != ""
-}
-
-// asMessage returns a sticker as a message, the newer form.
-func (e event) asMessage() event {
-	f := e.fields()
-	if f == nil {
-		return e
-	}
-	f["msgtype"] = json.RawMessage(`"m.sticker"`)
-	if raw, err := json.Marshal(f); err == nil {
-		e.Type, e.Content = typeMessage, raw
-	}
-	return e
 }
 
 func (e event) fields() map[string]json.RawMessage { return object(e.Content) }
@@ -155,98 +136,7 @@ func digest(parts ...string) string {
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// content returns the text of a message, with placeholders for other content, and its
-// files. Both are empty if there is nothing to show.
-func content(f map[string]json.RawMessage, reply bool, name string) (string, []core.Attachment) {
-	body := text(f["body"])
-	if reply {
-		body = withoutFallback(body)
-	}
-	msgtype := text(f["msgtype"])
-	kind := map[string]string{"m.image": "photo", "m.video": "video", "m.audio": "audio", "m.file": "document",
-		"m.sticker": "sticker"}[msgtype]
-	switch {
-	case msgtype == "m.emote":
-		return strings.TrimSpace("* " + cmp.Or(name, "I") + " " + body), nil
-	case msgtype == "m.location":
-		return location(text(f["geo_uri"]), body), nil
-	case kind == "audio" && (f["org.matrix.msc3245.voice"] != nil || f["m.voice"] != nil):
-		return file(f, "voice", body)
-	case kind != "":
-		return file(f, kind, body)
-	}
-	return body, nil
-}
-
-// file returns the placeholder and file of a message. If there is also a file name, the body is a caption.
-func file(f map[string]json.RawMessage, kind, body string) (string, []core.Attachment) {
-	info := object(f["info"])
-	a := core.Attachment{Kind: kind, Ref: reference(f), MIME: text(info["mimetype"]), Size: number(info["size"])}
-	caption := ""
-	if a.Name = text(f["filename"]); a.Name == "" {
-		a.Name = body
-	} else if a.Name != body {
-		caption = body
-	}
-	label := kind
-	switch kind {
-	case "voice", "audio", "video":
-		a.Duration = time.Duration(min(number(info["duration"]), 1<<40)) * time.Millisecond
-		s := int64(a.Duration / time.Second)
-		label = fmt.Sprintf("%s %d:%02d", kind, s/60, s%60)
-	case "document":
-		label = strings.TrimSpace("document " + a.Name)
-	}
-	if caption != "" {
-		label += ": " + caption
-	}
-	if a.Ref == "" {
-		return "[" + label + "]", nil
-	}
-	return "[" + label + "]", []core.Attachment{a}
-}
-
-// reference returns the reference for Fetch: an mxc address, or the JSON of an encrypted file with its keys.
-func reference(f map[string]json.RawMessage) string {
-	if u := text(f["url"]); strings.HasPrefix(u, "mxc://") {
-		return u
-	}
-	if strings.HasPrefix(text(object(f["file"])["url"]), "mxc://") {
-		compact, _ := json.Marshal(f["file"])
-		return string(compact)
-	}
-	return ""
-}
-
-func location(geo, body string) string {
-	place, _, _ := strings.Cut(strings.TrimPrefix(geo, "geo:"), ";")
-	lat, rest, ok := strings.Cut(place, ",")
-	long, _, _ := strings.Cut(rest, ",")
-	x, err1 := strconv.ParseFloat(lat, 64)
-	y, err2 := strconv.ParseFloat(long, 64)
-	if !ok || err1 != nil || err2 != nil {
-		return strings.TrimSpace("[location " + body + "]")
-	}
-	return fmt.Sprintf("[location %.5f,%.5f]", x, y)
-}
-
-// withoutFallback removes the quoted lines that old clients put before a reply.
-func withoutFallback(body string) string {
-	if !strings.HasPrefix(body, "> <@") && !strings.HasPrefix(body, "> * <@") {
-		return body
-	}
-	rest := body
-	for strings.HasPrefix(rest, ">") {
-		_, after, more := strings.Cut(rest, "\n")
-		if !more {
-			return body
-		}
-		rest = after
-	}
-	return strings.TrimPrefix(rest, "\n")
-}
-
-// fallback returns the text that such lines quote.
+// fallback returns the text that the lines before a reply quote; see withoutFallback.
 func fallback(body string) string {
 	cut := withoutFallback(body)
 	if cut == body {

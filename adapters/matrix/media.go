@@ -16,6 +16,7 @@ import (
 	"maunium.net/go/mautrix/crypto/attachment"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 const fileTimeout = 2 * time.Minute
@@ -141,7 +142,7 @@ func (s *session) get(ctx context.Context, address string, max int64) ([]byte, e
 	case err != nil:
 		return nil, &netError{Left: true, err: err}
 	case max > 0 && int64(len(data)) > max:
-		return nil, &core.Permanent{Err: fmt.Errorf("the file is larger than %d bytes", max)}
+		return nil, channel.TooLarge(max)
 	}
 	return data, nil
 }

@@ -94,12 +94,16 @@ func message(s scene, in core.Inbound, e event) core.Inbound {
 	if rel.kind == "m.replace" {
 		return edit(s, in, e, rel)
 	}
-	body, files := content(f, rel.reply != "", in.Name)
-	if body == "" || text(f["msgtype"]) == "m.notice" {
+	what := said(f, rel.reply != "", in.Name)
+	if what.Text == "" || text(f["msgtype"]) == "m.notice" {
 		return in
 	}
-	in.Kind, in.NativeID, in.Text, in.Attachments = core.InMessage, e.ID, body, files
-	in.EventID = messageID(in.Address, e, in.Text, files)
+	what.Fill(&in)
+	in.Kind, in.NativeID, in.ForwardedFrom = core.InMessage, e.ID, forwarded(f)
+	if rel.kind == "m.thread" && in.Address.Channel == Name {
+		in.Address.Place = rel.target
+	}
+	in.EventID = messageID(in.Address, e, in.Text, what.Files)
 	in.Quote = quote(s, rel.reply, text(f["body"]))
 	return in
 }
@@ -126,16 +130,16 @@ func edit(s scene, in core.Inbound, e event, rel relation) core.Inbound {
 		was, known = s.look(target)
 	}
 	f := object(e.fields()["m.new_content"])
-	body, files := content(f, false, in.Name)
-	if target == "" || body == "" || known && was.Sender != e.Sender || text(f["msgtype"]) == "m.notice" {
+	what := said(f, false, in.Name)
+	if target == "" || what.Text == "" || known && was.Sender != e.Sender || text(f["msgtype"]) == "m.notice" {
 		return in
 	}
 	in.Kind, in.Target, in.NativeID = core.InEdit, target, target
-	in.Text, in.Attachments = body, files
+	what.Fill(&in)
 	if in.Address.Channel == Name {
 		in.Edited = target
 	} else {
-		in.EventID = messageID(in.Address, e, in.Text, files) + ":edit"
+		in.EventID = messageID(in.Address, e, in.Text, what.Files) + ":edit"
 	}
 	return in
 }
@@ -149,12 +153,13 @@ func byHand(s scene, in core.Inbound, e event, who role) (core.Inbound, bool) {
 		return in, false
 	}
 	rel := e.relation()
-	body, files := content(f, rel.reply != "", "")
-	if body == "" || rel.kind == "m.replace" {
+	what := said(f, rel.reply != "", "")
+	if what.Text == "" || rel.kind == "m.replace" {
 		return in, false
 	}
-	in.Kind, in.NativeID, in.Text, in.Attachments = core.InByHand, e.ID, body, files
-	in.EventID = messageID(in.Address, e, in.Text, files)
+	what.Fill(&in)
+	in.Kind, in.NativeID = core.InByHand, e.ID
+	in.EventID = messageID(in.Address, e, in.Text, what.Files)
 	return in, true
 }
 

@@ -60,7 +60,7 @@ func (c *Channel) show(ctx context.Context, to core.Address, turn, text string) 
 			return err
 		}
 	}
-	content := Render(core.Part{Text: text}, nil)
+	content := Render(core.Part{Text: text, Place: to.Place}, nil)
 	content[sentMark] = key
 	if p.Event == "" {
 		if p, err = c.begin(ctx, s, r, p, content, again); err != nil {

@@ -38,8 +38,16 @@ func Render(p core.Part, bridge *Bridge) map[string]any {
 	if len(spans) > 0 || fold {
 		c["format"], c["formatted_body"] = "org.matrix.custom.html", formatted
 	}
+	related := map[string]any{}
+	if p.Place != "" && bridge == nil { // clients without threads show a reply to its beginning
+		related = map[string]any{"rel_type": "m.thread", "event_id": p.Place, "is_falling_back": p.Reply == "",
+			"m.in_reply_to": map[string]string{"event_id": p.Place}}
+	}
 	if p.Reply != "" {
-		c["m.relates_to"] = map[string]any{"m.in_reply_to": map[string]string{"event_id": p.Reply}}
+		related["m.in_reply_to"] = map[string]string{"event_id": p.Reply}
+	}
+	if len(related) > 0 {
+		c["m.relates_to"] = related
 	}
 	if raw, err := json.Marshal(c); err == nil && len(raw) > maxContent {
 		delete(c, "format")

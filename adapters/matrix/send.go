@@ -31,6 +31,7 @@ func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.
 
 // send delivers a part; bridge is nil for Matrix users.
 func (c *Channel) send(ctx context.Context, to core.Address, p core.Part, bridge *Bridge) (core.Receipt, error) {
+	to = to.Chat() // the part has its place
 	if strings.TrimSpace(p.Text) == "" && p.Attachment == nil {
 		return core.Receipt{}, &core.Permanent{Err: errors.New("send to matrix: the text is empty")}
 	}
@@ -190,6 +191,7 @@ func (c *Channel) reach(ctx context.Context, to core.Address) (*session, room, e
 }
 
 func (c *Channel) target(ctx context.Context, s *session, to core.Address) (room, error) {
+	to = to.Chat()
 	if to.Channel == Name && strings.HasPrefix(to.External, "!") {
 		return c.rooms.load(ctx, s, to.External)
 	}

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -111,6 +112,44 @@ func TestSameKeyIsTheSameMessage(t *testing.T) {
 	require.Equal(t, "$event1", c["m.relates_to"].(map[string]any)["m.in_reply_to"].(map[string]any)["event_id"])
 }
 
+// The thread of a question is that of its answer and of its preview.
+func TestThread(t *testing.T) {
+	t.Parallel()
+	in := readContent(t, typeMessage, `{"msgtype":"m.text","body":"in a thread","m.relates_to":{"rel_type":"m.thread",
+		"event_id":"$root","is_falling_back":true,"m.in_reply_to":{"event_id":"$last"}}}`)
+	require.Equal(t, "$root", in.Address.Place)
+	require.Nil(t, in.Quote)
+	w, room := talking(t)
+	to := toAda
+	to.Place = "$root"
+	require.NoError(t, w.c.Preview(t.Context(), to, "turn-1-1", "so far"))
+	for _, p := range []core.Part{{Text: "answer", Key: "1", Place: "$root", Preview: "turn-1-1"},
+		{Text: "more", Key: "2", Place: "$root", Reply: "$x"}, {Text: "elsewhere", Key: "3"}} {
+		_, err := w.c.Send(t.Context(), to, p)
+		require.NoError(t, err)
+	}
+	var got []string
+	for _, sent := range w.Sent(room) {
+		var c struct {
+			Relates struct {
+				Type     string `json:"rel_type"`
+				Event    string `json:"event_id"`
+				Fallback bool   `json:"is_falling_back"`
+				Reply    struct {
+					Event string `json:"event_id"`
+				} `json:"m.in_reply_to"`
+			} `json:"m.relates_to"`
+		}
+		require.NoError(t, json.Unmarshal(sent.Content, &c))
+		r := c.Relates
+		got = append(got, fmt.Sprintf("%s %t %s", r.Type, r.Fallback, r.Reply.Event))
+		if r.Type == "m.thread" {
+			require.Equal(t, "$root", r.Event)
+		}
+	}
+	require.Equal(t, []string{"m.thread true $root", "m.replace false ", "m.thread false $x", " false "}, got)
+}
+
 func TestQuietIsANoticeInNativeRooms(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "m.notice", Render(core.Part{Text: "x", Quiet: true}, nil)["msgtype"])
@@ -163,6 +202,7 @@ func TestFilesGoBothWays(t *testing.T) {
 	var permanent *core.Permanent
 	_, _, err := w.c.Fetch(t.Context(), w.AddMedia([]byte("too long")), 3)
 	require.ErrorAs(t, err, &permanent)
+	require.ErrorIs(t, err, core.ErrTooLarge)
 	for _, ref := range []string{"mxc://hs.test/none", "mxc://", "https://example.org/x", "{}", "{", "mxc://a/b/c"} {
 		_, _, err := w.c.Fetch(t.Context(), ref, 0)
 		require.ErrorAs(t, err, &permanent, ref)

@@ -62,7 +62,8 @@ func stateTypes() []string {
 }
 
 func timelineTypes() []string {
-	return append(stateTypes(), typeMessage, typeEncrypted, typeReaction, typeRedaction, typeStatus, typeSticker)
+	types := append(stateTypes(), typeMessage, typeEncrypted, typeReaction, typeRedaction, typeStatus)
+	return append(types, slices.Sorted(maps.Keys(asMessages))...)
 }
 
 func filter() string {

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-telegram/bot"
@@ -58,6 +60,15 @@ func (c *Config) Validate(p *section.Problems, publicURL string) {
 	if c.Mode == "webhook" && !strings.HasPrefix(publicURL, "https://") {
 		p.Add("http.public_url must begin with https:// for channels.telegram.mode webhook; Telegram calls it")
 	}
+}
+
+// Listed returns the number of an account; see section.Lister. Names can be given away, so they list nobody.
+func (*Config) Listed(who string) (string, error) {
+	who = strings.TrimSpace(who)
+	if n, err := strconv.ParseInt(who, 10, 64); err != nil || n <= 0 {
+		return "", errors.New("Telegram's people are known by a number, not by a name; write it like telegram:123456")
+	}
+	return who, nil
 }
 
 // validate checks the values of a bot.

@@ -50,6 +50,9 @@ func TestFetchErrors(t *testing.T) {
 			if err == nil || errors.As(err, &permanent) != c.permanent {
 				t.Errorf("got %v", err)
 			}
+			if large := strings.HasPrefix(name, "over"); errors.Is(err, core.ErrTooLarge) != large {
+				t.Errorf("got %v, which is too large: %t", err, large)
+			}
 			if err != nil && strings.Contains(err.Error(), "TEST-token") {
 				t.Errorf("the error contains the token: %v", err)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 // normalise turns one update into an Inbound of the bot account. It also returns the decoded update, or nil. It accepts
@@ -53,7 +54,7 @@ func normalise(account string, raw []byte, now time.Time) (core.Inbound, *models
 func withoutNUL(in *core.Inbound) {
 	fields := []*string{&in.Text, &in.Name, &in.Language, &in.ForwardedFrom, &in.Reaction, &in.EventID}
 	if in.Quote != nil {
-		fields = append(fields, &in.Quote.Text)
+		fields = append(fields, &in.Quote.Text, &in.Quote.From)
 	}
 	for i := range in.Attachments {
 		a := &in.Attachments[i]
@@ -81,31 +82,33 @@ func digest(b []byte) string {
 func message(in *core.Inbound, m *models.Message, raw []byte) {
 	in.EventID = fmt.Sprintf("%d:%d", m.Chat.ID, m.ID)
 	about(in, m.Chat, m.From)
+	in.Address.Place = topic(m)
 	in.NativeID = strconv.Itoa(m.ID)
 	in.SentAt = unix(m.Date)
 	if !fromPerson(m) {
 		return
 	}
-	text, attachments := content(m)
-	if m.RichMessage != nil && text == "" {
-		text = richText(raw)
+	said := content(m)
+	if m.RichMessage != nil && said.Text == "" {
+		said = channel.Words(richText(raw))
 	}
+	if said.Text == "" {
+		said = unknown(raw)
+	}
+	said.Text = withoutBotName(said.Text)
 	if m.Chat.Type != models.ChatTypePrivate {
-		if name, _, _ := strings.Cut(withoutBotName(text), " "); name == "/help" {
+		if name, _, _ := strings.Cut(said.Text, " "); name == "/help" {
 			in.Kind, in.Text = core.InGroup, name
 		}
 		return
 	}
-	if text == "" {
+	if said.Text == "" {
 		return
 	}
 	in.Kind = core.InMessage
-	in.Text, in.Attachments = withoutBotName(text), attachments
+	said.Fill(in)
 	in.Quote = quote(m, in.Address.Account)
-	in.ForwardedFrom = origin(m.ForwardOrigin)
-	if m.ViaBot != nil && in.ForwardedFrom == "" { // an inline bot wrote the words
-		in.ForwardedFrom = "@" + m.ViaBot.Username
-	}
+	in.ForwardedFrom = author(m)
 }
 
 // edited fills in the new text of a message. The service also sends this when only a
@@ -114,6 +117,11 @@ func edited(in *core.Inbound, m *models.Message, raw []byte) {
 	message(in, m, raw)
 	in.Edited = in.EventID
 	in.EventID = fmt.Sprintf("%d:%d:%d:%s", m.Chat.ID, m.ID, m.EditDate, digest([]byte(in.Text)))
+	if m.Location != nil { // a live location moved, which is neither an edit nor kept
+		in.Raw = nil
+		in.Kind = core.InUnsupported
+		return
+	}
 	if in.Kind != core.InMessage {
 		in.Kind = core.InUnsupported
 		return
@@ -138,6 +146,14 @@ func about(in *core.Inbound, chat models.Chat, from *models.User) {
 		in.Name = fullName(from)
 		in.Language = from.LanguageCode
 	}
+}
+
+// topic returns the topic of a direct chat in which m was written; empty: the chat has none.
+func topic(m *models.Message) string {
+	if !m.IsTopicMessage || m.MessageThreadID <= 0 {
+		return ""
+	}
+	return strconv.Itoa(m.MessageThreadID)
 }
 
 func fullName(u *models.User) string {
@@ -169,13 +185,20 @@ func quote(m *models.Message, account string) *core.Quote {
 	switch r := m.ReplyToMessage; {
 	case r != nil:
 		q.NativeID = strconv.Itoa(r.ID)
-		q.Text, _ = content(r)
+		q.Text = content(r).Text
 		q.Mine = r.From != nil && strconv.FormatInt(r.From.ID, 10) == account
-	case m.ExternalReply == nil && m.Quote == nil:
+		q.From = author(r)
+	case m.ExternalReply != nil:
+		q.Text = content(external(m.ExternalReply)).Text
+		q.From = cmp.Or(origin(&m.ExternalReply.Origin), unnamed)
+	case m.ReplyToStory != nil:
+		said := content(&models.Message{Story: m.ReplyToStory})
+		q.Text, q.From = said.Text, chatName(m.ReplyToStory.Chat)
+	case m.Quote == nil:
 		return nil
 	}
 	if m.Quote != nil && m.Quote.Text != "" {
-		q.Text = m.Quote.Text
+		q.Text = marked(m.Quote.Text, m.Quote.Entities)
 	}
 	if q.Text == "" && q.NativeID == "" {
 		return nil
@@ -183,9 +206,28 @@ func quote(m *models.Message, account string) *core.Quote {
 	return &q
 }
 
+// external returns the message of another chat that somebody replies to, as far as the service shows it.
+func external(r *models.ExternalReplyInfo) *models.Message {
+	return &models.Message{Animation: r.Animation, Audio: r.Audio, Document: r.Document, PaidMedia: r.PaidMedia,
+		Photo: r.Photo, Sticker: r.Sticker, Story: r.Story, Video: r.Video, VideoNote: r.VideoNote, Voice: r.Voice,
+		Checklist: r.Checklist, Contact: r.Contact, Dice: r.Dice, Game: r.Game, Giveaway: r.Giveaway,
+		GiveawayWinners: r.GiveawayWinners, Invoice: r.Invoice, Location: r.Location, Poll: r.Poll, Venue: r.Venue,
+		LivePhoto: r.LivePhoto}
+}
+
+// unnamed is the author of words whom the service does not name.
+const unnamed = "unknown"
+
+// author returns who wrote the words of m, if somebody else than its sender did, or "".
+func author(m *models.Message) string {
+	if from := origin(m.ForwardOrigin); from != "" || m.ViaBot == nil {
+		return from
+	}
+	return "@" + m.ViaBot.Username // an inline bot wrote the words
+}
+
 // origin returns the name of a forwarded message's author, or "".
 func origin(o *models.MessageOrigin) string {
-	const unnamed = "unknown"
 	switch {
 	case o == nil:
 		return ""
@@ -207,7 +249,7 @@ func callback(in *core.Inbound, q *models.CallbackQuery) {
 	chat := models.Chat{ID: q.From.ID, Type: models.ChatTypePrivate}
 	switch {
 	case q.Message.Message != nil:
-		chat = q.Message.Message.Chat
+		chat, in.Address.Place = q.Message.Message.Chat, topic(q.Message.Message)
 	case q.Message.InaccessibleMessage != nil:
 		chat = q.Message.InaccessibleMessage.Chat
 	}
@@ -328,14 +370,27 @@ func collect(b *strings.Builder, d *json.Decoder, isText bool) {
 		}
 		_, _ = d.Token()
 	case json.Delim('{'):
+		var inner strings.Builder
+		address := ""
 		for d.More() {
 			key, err := d.Token()
 			if err != nil {
 				return
 			}
-			collect(b, d, key == "text")
+			if key == "url" {
+				link := strings.Builder{}
+				collect(&link, d, true)
+				address = link.String()
+				continue
+			}
+			collect(&inner, d, key == "text")
 		}
 		_, _ = d.Token()
+		words := inner.String()
+		if address != "" && address != words && strings.TrimSpace(words) != "" {
+			words = "[" + words + "](" + address + ")"
+		}
+		b.WriteString(words)
 	default:
 		if s, ok := token.(string); ok && isText {
 			b.WriteString(s)

@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"flag"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,23 @@ func TestNormaliseNamesRepeatsAlike(t *testing.T) {
 	}
 	if id(first) == id(edit) || id(edit) == id(other) {
 		t.Errorf("message %q, edit %q and another edit %q are not told apart", id(first), id(edit), id(other))
+	}
+}
+
+// A live location ticks for hours; nobody edited anything, and the track is not kept.
+func TestNormalise_liveLocation(t *testing.T) {
+	t.Parallel()
+	const update = `{"update_id":%d,"%s":{"message_id":5,"date":1,"edit_date":%d,"from":{"id":7,"is_bot":false},
+		"chat":{"id":7,"type":"private"},"location":{"latitude":48.85,"longitude":2.3%d%s}}}`
+	first, _ := normalise("9", fmt.Appendf(nil, update, 1, "message", 0, 0, `,"live_period":3600`), time.Time{})
+	if first.Kind != core.InMessage {
+		t.Errorf("the beginning is %s", first.Kind)
+	}
+	for n, more := range []string{`,"live_period":3600,"heading":5`, `,"live_period":3600`, ``} { // the last one ends it
+		in, _ := normalise("9", fmt.Appendf(nil, update, n+2, "edited_message", n+2, n+2, more), time.Time{})
+		if in.Kind != core.InUnsupported || len(in.Raw) > 0 {
+			t.Errorf("tick %d is %s with %s", n, in.Kind, in.Raw)
+		}
 	}
 }
 

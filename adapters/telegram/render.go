@@ -27,7 +27,7 @@ type mark struct {
 // preview. It drops entities that the service would refuse, but no text.
 func Render(chat int64, p core.Part) *bot.SendMessageParams {
 	params := &bot.SendMessageParams{ChatID: chat, Text: p.Text, Entities: entities(p), DisableNotification: p.Quiet,
-		LinkPreviewOptions: &models.LinkPreviewOptions{IsDisabled: new(true)}}
+		LinkPreviewOptions: &models.LinkPreviewOptions{IsDisabled: new(true)}, MessageThreadID: thread(p.Place)}
 	if len(p.Buttons) > 0 {
 		params.ReplyMarkup = keyboard(p.Buttons)
 	}
@@ -35,6 +35,12 @@ func Render(chat int64, p core.Part) *bot.SendMessageParams {
 		params.ReplyParameters = &models.ReplyParameters{MessageID: id, AllowSendingWithoutReply: true}
 	}
 	return params
+}
+
+// thread returns the service's number of a topic; 0: the chat itself.
+func thread(place string) int {
+	n, _ := strconv.Atoi(place) // 0 if it is empty
+	return n
 }
 
 // keyboard returns one row of buttons, whose data are the gateway's commands.

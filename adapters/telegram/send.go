@@ -28,7 +28,8 @@ import (
 const sendTimeout = 30 * time.Second
 
 // Send delivers one part, a text or a file. It retries a refused request once for each cause: without markup, without a
-// reply to a deleted message, with a picture as a document, or to the supergroup that a group became. Errors are
+// reply to a deleted message, outside a deleted topic, with a picture as a document, or to the supergroup that a group
+// became. Errors are
 // classified by their code and description.
 func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	chat, err := strconv.ParseInt(to.External, 10, 64)
@@ -76,6 +77,8 @@ func amend(params *bot.SendMessageParams, file *upload, err error) bool {
 	case params.ReplyParameters != nil && (has(err, "message to be replied not found") ||
 		has(err, "REPLY_MESSAGE_ID_INVALID")):
 		params.ReplyParameters = nil
+	case params.MessageThreadID != 0 && (has(err, "message thread not found") || has(err, "TOPIC_DELETED")):
+		params.MessageThreadID = 0
 	default:
 		return file.plain(err)
 	}
@@ -207,6 +210,9 @@ func (u *upload) form(params *bot.SendMessageParams) ([]byte, string, error) {
 	if params.DisableNotification {
 		fields = append(fields, [2]string{"disable_notification", strconv.FormatBool(true)})
 	}
+	if params.MessageThreadID != 0 {
+		fields = append(fields, [2]string{"message_thread_id", strconv.Itoa(params.MessageThreadID)})
+	}
 	nested := map[string]any{}
 	if len(params.Entities) > 0 && strings.TrimSpace(params.Text) != "" {
 		nested["caption_entities"] = params.Entities
@@ -252,7 +258,8 @@ func (c *Channel) post(ctx context.Context, params *bot.SendMessageParams, u *up
 const showTimeout = 5 * time.Second
 
 func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
-	params := &bot.SendChatActionParams{ChatID: to.External, Action: models.ChatActionTyping}
+	params := &bot.SendChatActionParams{ChatID: to.External, Action: models.ChatActionTyping,
+		MessageThreadID: thread(to.Place)}
 	if err := c.api.call(ctx, showTimeout, "sendChatAction", params, nil); err != nil {
 		return fmt.Errorf("show typing: %w", err)
 	}
@@ -265,6 +272,7 @@ func (c *Channel) TypingTTL() time.Duration { return 5 * time.Second }
 // a string, which works in forms only.
 type draft struct {
 	ChatID  int64  `json:"chat_id"`
+	Thread  int    `json:"message_thread_id,omitempty"`
 	DraftID int64  `json:"draft_id"`
 	Text    string `json:"text"`
 	CanStop bool   `json:"can_stop"`
@@ -277,7 +285,8 @@ func (c *Channel) Preview(ctx context.Context, to core.Address, key string, text
 	if err != nil || chat <= 0 {
 		return errors.New("show draft: only direct chats have drafts")
 	}
-	d := draft{ChatID: chat, DraftID: DraftID(key), Text: head(markup.Plain(text), maxText), CanStop: true}
+	d := draft{ChatID: chat, Thread: thread(to.Place), DraftID: DraftID(key),
+		Text: head(markup.Plain(text), maxText), CanStop: true}
 	if err := c.api.call(ctx, showTimeout, "sendMessageDraft", d, nil); err != nil {
 		return fmt.Errorf("show draft: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,49 @@ func TestSendReplyGone(t *testing.T) {
 	}
 	if sent := s.Sent(ada); len(sent) != 1 || sent[0].ReplyTo != 0 {
 		t.Errorf("sent %+v", sent)
+	}
+}
+
+// The topic of a question is that of everything that answers it.
+func TestTopic(t *testing.T) {
+	t.Parallel()
+	s, c := served(t)
+	to := adaAddress
+	to.Place = "116834"
+	in := received(t, `"text":"in a topic","message_thread_id":116834,"is_topic_message":true`)
+	if in.Address.Place != to.Place {
+		t.Errorf("the message is in %q", in.Address.Place)
+	}
+	if in := received(t, `"text":"a reply","message_thread_id":5`); in.Address.Place != "" {
+		t.Errorf("a message outside topics is in %q", in.Address.Place)
+	}
+	if err := errors.Join(c.Typing(t.Context(), to, ""), c.Preview(t.Context(), to, "turn 5", "x")); err != nil {
+		t.Fatal(err)
+	}
+	photo := filePart("photo", "a.png", "image/png", onePixel)
+	photo.Place = to.Place
+	for _, p := range []core.Part{{Text: "one", Place: to.Place}, {Text: "two", Place: to.Place,
+		Buttons: []core.Button{{Label: "Yes", Command: "/yes 1"}}}, photo, {Text: "elsewhere"}} {
+		if _, err := c.Send(t.Context(), to, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []int64
+	for _, m := range s.Sent(ada) {
+		got = append(got, m.Topic)
+	}
+	if want := []int64{116834, 116834, 116834, 0}; !slices.Equal(got, want) {
+		t.Errorf("sent to the topics %v, want %v", got, want)
+	}
+	if s.ActionsIn(ada, 116834) != 1 || s.Drafts(ada)[0].Topic != 116834 {
+		t.Errorf("typing and draft are not in the topic: %+v", s.Drafts(ada))
+	}
+	s.Fail("sendMessage", 1, telegramtest.Failure{Code: 400, Description: "Bad Request: message thread not found"})
+	if _, err := c.Send(t.Context(), to, core.Part{Text: "gone", Place: to.Place}); err != nil {
+		t.Fatal(err)
+	}
+	if sent := s.Sent(ada); sent[len(sent)-1].Topic != 0 || sent[len(sent)-1].Text != "gone" {
+		t.Errorf("after the topic was deleted: %+v", sent[len(sent)-1])
 	}
 }
 

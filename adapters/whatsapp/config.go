@@ -3,6 +3,8 @@ package whatsapp
 import (
 	"context"
 	_ "embed"
+	"errors"
+	"regexp"
 	"strings"
 
 	"github.com/everthread/everthread/adapters/whatsapp/graph"
@@ -69,6 +71,35 @@ func (c *Config) Validate(p *section.Problems, _ string) {
 		p.Add("channels.whatsapp.template_language is empty; name the language of the template, such as en")
 	}
 }
+
+// Listed returns a phone number as "+" and its digits, the same for all of its spellings, or Meta's id of a person; see
+// section.Lister.
+func (*Config) Listed(who string) (string, error) {
+	who = strings.TrimSpace(who)
+	if metaID.MatchString(who) {
+		return who, nil
+	}
+	n := phoneSigns.ReplaceAllString(who, "")
+	if rest, foreign := strings.CutPrefix(n, "00"); foreign {
+		n = rest
+	}
+	if n = strings.TrimPrefix(n, "+"); !phoneForm.MatchString(n) {
+		return "", errors.New("write the number with its country, like whatsapp:+4915550001, or Meta's id, like whatsapp:DE.1349120865")
+	}
+	if m := mobile.FindStringSubmatch(n); m != nil {
+		n = strings.Join(m[1:], "")
+	}
+	return "+" + n, nil
+}
+
+var (
+	metaID     = regexp.MustCompile(`^[A-Z]{2}\.[A-Za-z0-9.]+$`)
+	phoneSigns = regexp.MustCompile(`[\s().\x{a0}/-]`)
+	phoneForm  = regexp.MustCompile(`^[1-9][0-9]{6,14}$`)
+	// mobile matches numbers that exist with and without a digit that marks a mobile phone: Mexico's 1, Brazil's ninth
+	// digit and Argentina's 9. The groups are what both have.
+	mobile = regexp.MustCompile(`^(52)1([0-9]{10})$|^(55[1-9][0-9])9([6-9][0-9]{7})$|^(54)9([0-9]{10})$`)
+)
 
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
 	return New(Options{Config: *c, PublicURL: h.PublicURL, HTTP: h.Client(c.APIURL, "https://"+graph.MediaHost),

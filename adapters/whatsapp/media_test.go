@@ -3,6 +3,7 @@ package whatsapp
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -130,6 +131,8 @@ func TestFetch(t *testing.T) {
 			switch {
 			case c.want == "" && (err != nil || !bytes.Equal(got, data) || mime != "image/jpeg"):
 				t.Errorf("%q of %s: %v", got, mime, err)
+			case errors.Is(err, core.ErrTooLarge) != (name == "too large"):
+				t.Errorf("%v", err)
 			case c.want != "" && classOfError(err, nil) != c.want:
 				t.Errorf("%v, want %s", err, c.want)
 			}

@@ -168,10 +168,14 @@ type message struct {
 		ID                  string `json:"id"`
 		Forwarded           bool   `json:"forwarded"`
 		FrequentlyForwarded bool   `json:"frequently_forwarded"`
+		Product             *struct {
+			ID string `json:"product_retailer_id"`
+		} `json:"referred_product"`
 	} `json:"context"`
 	Referral *struct {
 		SourceURL string `json:"source_url"`
 		Headline  string `json:"headline"`
+		Body      string `json:"body"`
 	} `json:"referral"`
 	Errors []graph.Described `json:"errors"`
 
@@ -179,10 +183,12 @@ type message struct {
 	Location    *location              `json:"location"`
 	Contacts    []card                 `json:"contacts"`
 	Interactive *struct {
-		Type        string  `json:"type"`
-		ButtonReply *choice `json:"button_reply"`
-		ListReply   *choice `json:"list_reply"`
+		Type        string   `json:"type"`
+		ButtonReply *choice  `json:"button_reply"`
+		ListReply   *choice  `json:"list_reply"`
+		Form        *answers `json:"nfm_reply"`
 	} `json:"interactive"`
+	Order  *order `json:"order"`
 	Button *struct {
 		Payload string `json:"payload"`
 		Text    string `json:"text"`
@@ -213,6 +219,7 @@ type location struct {
 	Longitude float64 `json:"longitude"`
 	Name      string  `json:"name"`
 	Address   string  `json:"address"`
+	URL       string  `json:"url"`
 }
 
 type card struct {
@@ -227,11 +234,42 @@ type card struct {
 		Phone string `json:"phone"`
 		WaID  string `json:"wa_id"`
 	} `json:"phones"`
+	Emails []struct {
+		Email string `json:"email"`
+	} `json:"emails"`
+	Addresses []struct {
+		Street  string `json:"street"`
+		ZIP     string `json:"zip"`
+		City    string `json:"city"`
+		Country string `json:"country"`
+	} `json:"addresses"`
+	URLs []struct {
+		URL string `json:"url"`
+	} `json:"urls"`
+	Birthday string `json:"birthday"`
 }
 
 type choice struct {
-	ID    string `json:"id"`
-	Title string `json:"title"`
+	ID          string `json:"id"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+}
+
+// answers is what a person entered in a form (a flow, or an address).
+type answers struct {
+	Name   string `json:"name"`
+	Body   string `json:"body"`
+	Fields string `json:"response_json"`
+}
+
+type order struct {
+	Text  string `json:"text"`
+	Items []struct {
+		Product  string  `json:"product_retailer_id"`
+		Quantity float64 `json:"quantity"`
+		Price    float64 `json:"item_price"`
+		Currency string  `json:"currency"`
+	} `json:"product_items"`
 }
 
 type status struct {

@@ -21,6 +21,13 @@ type Section interface {
 	Validate(p *Problems, publicURL string)
 }
 
+// Lister is an optional interface of a Section whose people access.allow can list.
+type Lister interface {
+	// Listed returns who, as an operator or the service writes it, in the one form that all spellings of the same person
+	// have. If it can be no person, the error says what to write.
+	Listed(who string) (string, error)
+}
+
 // Problems collects wrong values, each with its key and what to do.
 type Problems struct{ errs []error }
 

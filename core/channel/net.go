@@ -117,7 +117,7 @@ func Form(fields [][2]string, disposition, media string, data []byte) ([]byte, s
 
 // TooLarge returns the error of a file of more than max bytes.
 func TooLarge(max int64) error {
-	return &core.Permanent{Err: fmt.Errorf("the file is larger than %d bytes", max)}
+	return &core.Permanent{Err: fmt.Errorf("%w: it has more than %d bytes", core.ErrTooLarge, max)}
 }
 
 // Watch returns a context, and sets left to whether a request with it may have been sent. Each

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/agent"
@@ -161,15 +163,26 @@ func promptTokens(p core.Prompt) int {
 // tooLarge replaces pictures that do not fit into the window.
 const tooLarge = "[The pictures have no room in what you can read at once, so you cannot see them. Say so.]"
 
-// addImages puts the pictures of the turn's inputs into the prompt.
+// addImages puts the pictures of the turn's inputs, and of the messages that they reply to, into the prompt.
 func (ts *Turns) addImages(ctx context.Context, t *core.Turn, p *core.Prompt) error {
-	images, err := ts.Files.Images(ctx, t.User, t.Inputs)
+	inputs, err := ts.Store.Messages(ctx, t.User, t.Inputs)
+	if err != nil {
+		return err
+	}
+	shown := map[core.MessageID][]core.MessageID{} // whose pictures stand with an input
+	for _, m := range inputs {
+		shown[m.ID] = []core.MessageID{m.ID}
+		if m.Quote != nil && m.Quote.Message != 0 && !slices.Contains(t.Inputs, m.Quote.Message) {
+			shown[m.ID] = []core.MessageID{m.Quote.Message, m.ID}
+		}
+	}
+	images, err := ts.Files.Images(ctx, t.User, slices.Concat(slices.Collect(maps.Values(shown))...))
 	if err != nil || len(images) == 0 {
 		return err
 	}
 	for i, id := range p.Sources {
-		if id != 0 {
-			p.Messages[i].Images = images[id]
+		for _, of := range shown[id] {
+			p.Messages[i].Images = append(p.Messages[i].Images, images[of]...)
 		}
 	}
 	output := ts.output(core.Request{})

@@ -94,7 +94,7 @@ func (ts *Turns) buildAs(ctx context.Context, in prompt.Input) (prompt.Prompt, e
 	return p, err
 }
 
-// unread reports whether a document of the turn's inputs has not been read yet.
+// unread reports whether an attachment of the turn's inputs has not arrived, or a document has not been read yet.
 func (ts *Turns) unread(in prompt.Input) bool {
 	for _, m := range slices.Backward(in.Window.Messages) { // the inputs are the last
 		if len(m.Attachments) > 0 && slices.Contains(in.Turn.Inputs, m.ID) && ts.Files.Unread(m.Attachments) {
@@ -104,7 +104,7 @@ func (ts *Turns) unread(in prompt.Input) bool {
 	return false
 }
 
-// build builds a prompt. It waits for the documents of the turn's inputs, once a turn.
+// build builds a prompt. It waits for the attachments of the turn's inputs, once a turn.
 func (ts *Turns) build(ctx context.Context, in prompt.Input, q core.WindowQuery, waited *bool) (prompt.Prompt, error) {
 	var err error
 	if in.Window, err = ts.Store.Window(ctx, &in.Turn, q); err != nil {
@@ -116,7 +116,7 @@ func (ts *Turns) build(ctx context.Context, in prompt.Input, q core.WindowQuery,
 			in.Window, err = ts.Store.Window(ctx, &in.Turn, q)
 		}
 		if err != nil {
-			return prompt.Prompt{}, fmt.Errorf("wait for documents: %w", err)
+			return prompt.Prompt{}, fmt.Errorf("wait for attachments: %w", err)
 		}
 	}
 	return prompt.Build(in)

@@ -130,7 +130,9 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 		}
 		part.Data = data
 	}
-	receipt, err := ch.Send(ctx, d.To, part)
+	to := d.To
+	to.Place = part.Place
+	receipt, err := ch.Send(ctx, to, part)
 	g.Meter.Observe("everthread_turn_seconds", g.Now().Sub(start).Seconds(), "send")
 	if err == nil {
 		g.Meter.Count("everthread_messages_total", 1, "out", d.To.Channel)
@@ -225,6 +227,7 @@ func (g *Gateway) rate(ctx context.Context, to core.Address, now time.Time) time
 func (g *Gateway) reserve(to core.Address, slot time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	to = to.Chat()
 	kept := slices.DeleteFunc(g.reserved[to], func(old time.Time) bool { return slot.Sub(old) > time.Minute })
 	kept = append(kept, slot)
 	slices.SortFunc(kept, time.Time.Compare)
@@ -242,6 +245,7 @@ func (g *Gateway) sendDelay(ctx context.Context, to core.Address, now time.Time)
 func (g *Gateway) takeReserved(to core.Address) (time.Time, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	to = to.Chat()
 	slots := g.reserved[to]
 	if len(slots) == 0 {
 		return time.Time{}, false

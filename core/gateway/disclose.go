@@ -41,13 +41,17 @@ func (t *disclosure) add(w *texts, tainted bool, what string, id int64, content 
 	if !tainted || id == 0 {
 		return
 	}
-	const longest = 120
-	line := []rune(trust.Line(content))
-	if len(line) > longest {
-		line = append(line[:longest-1], '…')
-	}
-	t.lines = append(t.lines, fmt.Sprintf("- "+what, quote(string(line)))+" "+fmt.Sprintf(w.ToldUndo, id))
+	t.lines = append(t.lines, fmt.Sprintf("- "+what, quote(clipped(trust.Line(content))))+" "+fmt.Sprintf(w.ToldUndo, id))
 	t.buttons = append(t.buttons, core.Button{Label: fmt.Sprintf(w.ToldButton, id), Command: fmt.Sprintf("/undo %d", id)})
+}
+
+// clipped returns the beginning of a line, if it is long.
+func clipped(line string) string {
+	const longest = 120
+	if r := []rune(line); len(r) > longest {
+		return string(r[:longest-1]) + "…"
+	}
+	return line
 }
 
 // maxUndoButtons bounds the undo buttons; every change can be undone by command.

@@ -416,6 +416,10 @@ type texts struct {
 	Group                          string
 	Refused                        string
 	VoiceLong                      string // %s: minutes and seconds
+	VoiceSilent, VoiceFailed       string
+	File                           string // what stands for the name of a file without one
+	FileLarge, FileGone, FileRoom  string // %s: the name of a file
+	FileFailed, FileComing         string // likewise
 	Repeat                         string // what ends a part that may have arrived before
 	AskCall                        string // %s: the tool
 	AskTainted, AskYes, AskNowhere string

@@ -226,6 +226,7 @@ type brain struct {
 	effects  []core.Effect
 	question *core.Question
 	finish   core.Finish
+	files    []core.Attachment // of every prompt
 }
 
 // called waits until the model has been called n times.
@@ -245,7 +246,7 @@ func (b *brain) called(t *testing.T, n int) {
 }
 
 func (b *brain) Prompt(_ context.Context, t *core.Turn, _ core.User, _ time.Time) (core.Prompt, error) {
-	return core.Prompt{Sources: t.Inputs}, nil
+	return core.Prompt{Sources: t.Inputs, Files: b.files}, nil
 }
 
 func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, p core.Prompt,

@@ -43,10 +43,10 @@ func byAddress(in []core.Inbound) [][]core.Inbound {
 	var out [][]core.Inbound
 	index := map[core.Address]int{}
 	for _, e := range in {
-		n, ok := index[e.Address]
+		n, ok := index[e.Address.Chat()]
 		if !ok {
 			n = len(out)
-			index[e.Address] = n
+			index[e.Address.Chat()] = n
 			out = append(out, nil)
 		}
 		out[n] = append(out[n], e)
@@ -60,7 +60,7 @@ func (g *Gateway) receiveAll(ctx context.Context, in []core.Inbound) error {
 	for len(in) > 0 {
 		n := 1
 		if g.plain(in[0]) {
-			for n < len(in) && g.plain(in[n]) && in[n].Thread == in[0].Thread {
+			for n < len(in) && g.plain(in[n]) && in[n].Thread == in[0].Thread && in[n].Address == in[0].Address {
 				n++
 			}
 		}
@@ -80,7 +80,7 @@ func (g *Gateway) plain(in core.Inbound) bool {
 
 // answers reports whether an event may answer a question of ours. A program's event never does.
 func (g *Gateway) answers(in core.Inbound) bool {
-	return in.ToolCallID == "" && !in.Program && in.ForwardedFrom == "" && len(in.Attachments) == 0 &&
+	return in.ToolCallID == "" && !in.Program && in.ForwardedFrom == "" && !in.Tainted && len(in.Attachments) == 0 &&
 		g.Commands.Answers(in.Text)
 }
 
@@ -107,13 +107,39 @@ func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) error {
 		return g.inGroup(ctx, in[0], now)
 	}
 	i, u, err := g.identify(ctx, in[0])
+	i.Address.Place = in[0].Address.Place // what answers the event goes there
 	if errors.Is(err, core.ErrNotFound) {
 		return g.stranger(ctx, in)
 	}
 	if err != nil {
 		return err
 	}
+	for n := range in {
+		if err := g.quote(ctx, u, i, in[n].Quote); err != nil {
+			return err
+		}
+	}
 	return g.waiting(ctx, g.fromUser(ctx, u, i, in, now), in, now)
+}
+
+// quote completes the quote of an event from the transcript: whose words they are, what they are where the service does
+// not say or knows less (a transcript), and the files of the message.
+func (g *Gateway) quote(ctx context.Context, u core.User, i core.Identity, q *core.Quote) error {
+	if q == nil || q.NativeID == "" {
+		return nil
+	}
+	m, part, err := g.Store.Quoted(ctx, u.ID, i.ID, q.NativeID)
+	if errors.Is(err, core.ErrNotFound) {
+		return nil
+	}
+	if err != nil || m.Redacted {
+		return err
+	}
+	q.Of(m)
+	if q.Text == "" || len(m.Attachments) > 0 && strings.HasPrefix(q.Text, "[") {
+		q.Text = cmp.Or(part, m.Text)
+	}
+	return nil
 }
 
 // identify returns the sender of an event. If they are known by an alias of the address only, the address replaces it.
@@ -127,11 +153,11 @@ func (g *Gateway) identify(ctx context.Context, e core.Inbound) (core.Identity, 
 		a.External = alias
 		i, u, err = g.Store.Identify(ctx, a)
 	}
-	if err != nil || i.Address == e.Address && (len(e.Aliases) == 0 || slices.Equal(i.Aliases, e.Aliases)) {
+	if err != nil || i.Address == e.Address.Chat() && (len(e.Aliases) == 0 || slices.Equal(i.Aliases, e.Aliases)) {
 		return i, u, err
 	}
 	err = g.Store.Readdress(ctx, i, e.Address.External, e.Aliases)
-	i.Address, i.Aliases = e.Address, e.Aliases
+	i.Address, i.Aliases = e.Address.Chat(), e.Aliases
 	return i, u, err
 }
 
@@ -308,7 +334,7 @@ func (g *Gateway) newMessage(u core.User, e core.Inbound, now time.Time) core.Ne
 	text := strings.ReplaceAll(strings.ToValidUTF8(e.Text, "\uFFFD"), "\x00", "")
 	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: g.Tokens.Count(text),
 		Attachments: e.Attachments, Quote: e.Quote, ForwardedFrom: e.ForwardedFrom, SentAt: e.SentAt,
-		Solo: e.Solo, Request: e.Request}
+		Solo: e.Solo, Request: e.Request, Tainted: e.Tainted, Place: e.Address.Place}
 	if e.ToolCallID != "" {
 		m.Role, m.ToolCallID = core.RoleTool, e.ToolCallID
 	}
@@ -322,7 +348,14 @@ func (g *Gateway) newMessage(u core.User, e core.Inbound, now time.Time) core.Ne
 // edited updates a message. An edit of an unknown message is stored as a new message under
 // the original's event ID, so that the original is a duplicate should it still arrive.
 func (g *Gateway) edited(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {
-	err := g.Store.Edit(ctx, u.ID, i.ID, e, g.newMessage(u, e, now), now)
+	old, _, err := g.Store.Quoted(ctx, u.ID, i.ID, e.Target)
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
+		return err
+	}
+	for _, a := range old.Attachments { // what was heard is no change
+		e.Text = a.Heard(e.Text)
+	}
+	err = g.Store.Edit(ctx, u.ID, i.ID, e, g.newMessage(u, e, now), now)
 	if !errors.Is(err, core.ErrNotFound) {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -434,8 +435,8 @@ func (g *Gateway) speaks(u core.User, p core.Prompt, channel string) bool {
 	return g.Settings.Speaks && u.Settings.Voice.Speaks(p.Heard) && g.Channels.Capabilities(channel).Voice
 }
 
-// tellMissed adds to an answer which of the person's messages it could not consider: how much
-// of them had no room in the prompt, and that a voice note was too long to be transcribed.
+// tellMissed adds to an answer which of the person's messages it could not consider, and why: how much of them had no
+// room in the prompt, and which of their files could not be received, read or heard.
 func (g *Gateway) tellMissed(language string, p core.Prompt, a *core.Answer) {
 	n := len(a.Messages) - 1
 	if n < 0 || a.Messages[n].Role != core.RoleAssistant {
@@ -444,9 +445,35 @@ func (g *Gateway) tellMissed(language string, p core.Prompt, a *core.Answer) {
 	if p.Cut.Percent() > 0 && len(a.Messages[n].ToolCalls) == 0 {
 		sayAlso(a, fmt.Sprintf(say(language).ToldCut, p.Cut.Percent()), false)
 	}
-	if p.Unheard {
-		most := g.Settings.LongestVoice
-		length := fmt.Sprintf("%d:%02d", most/time.Minute, most%time.Minute/time.Second)
-		sayAlso(a, fmt.Sprintf(say(language).VoiceLong, length), false)
+	var told []string
+	for _, f := range p.Files {
+		if why := g.missed(language, f); why != "" && !slices.Contains(told, why) {
+			told = append(told, why)
+			sayAlso(a, why, false)
+		}
 	}
+}
+
+// missed tells why a file could not be received or heard; empty: it was.
+func (g *Gateway) missed(language string, f core.Attachment) string {
+	w := say(language)
+	most := g.Settings.LongestVoice
+	switch {
+	case f.Long:
+		return fmt.Sprintf(w.VoiceLong, fmt.Sprintf("%d:%02d", most/time.Minute, most%time.Minute/time.Second))
+	case f.Speech == core.SpeechNone:
+		return w.VoiceSilent
+	case f.Speech == core.SpeechFailed:
+		return w.VoiceFailed
+	}
+	what := map[core.FileProblem]string{core.FileLarge: w.FileLarge, core.FileGone: w.FileGone, core.FileRoom: w.FileRoom,
+		core.FileFailed: w.FileFailed, core.FileComing: w.FileComing}[f.Missing()]
+	if what == "" {
+		return ""
+	}
+	name := w.File
+	if f.Name != "" {
+		name = quote(clipped(trust.Line(f.Name)))
+	}
+	return fmt.Sprintf(what, name)
 }

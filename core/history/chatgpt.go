@@ -147,6 +147,12 @@ func (m *chatgptMessage) skip(place string, files map[string]string, out output)
 		out.left(place, persona)
 	case m.Content.Type == "thoughts" || m.Content.Type == "reasoning_recap":
 		out.count(reasoning)
+	case m.Author.Role == core.RoleAssistant && strings.HasPrefix(m.Recipient, "canmore.create"):
+		var d struct{ Name string }
+		_ = json.Unmarshal([]byte(m.Content.Text), &d) // without a name it is named by its message alone
+		out.left(titled(place, d.Name), sideDocument)
+	case m.Author.Role == core.RoleTool && m.drew() != nil:
+		out.left(titled(place, *m.drew()), sidePicture)
 	case m.Author.Role == core.RoleTool ||
 		m.Author.Role == core.RoleAssistant && m.Recipient != "all" && m.Recipient != "":
 		out.count(toolUse)
@@ -156,6 +162,27 @@ func (m *chatgptMessage) skip(place string, files map[string]string, out output)
 	default:
 		out.count("it was hidden from the person")
 	}
+}
+
+// titled adds a title to the place of something, unless it is empty.
+func titled(place, title string) string { return place + after(": ", clip(title)) }
+
+// drew returns what a tool drew a picture of, or nil if it drew none.
+func (m *chatgptMessage) drew() *string {
+	for _, raw := range m.Content.Parts {
+		var p struct {
+			Type     string `json:"content_type"`
+			Metadata struct {
+				DallE struct {
+					Prompt string `json:"prompt"`
+				} `json:"dalle"`
+			} `json:"metadata"`
+		}
+		if json.Unmarshal(raw, &p) == nil && p.Type == "image_asset_pointer" {
+			return &p.Metadata.DallE.Prompt
+		}
+	}
+	return nil
 }
 
 // shown reports whether the user saw a message.

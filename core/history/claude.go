@@ -1,7 +1,9 @@
 package history
 
 import (
+	"cmp"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -21,8 +23,14 @@ type claudeMessage struct {
 	Sender  string `json:"sender"`
 	Text    string `json:"text"`
 	Content []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
+		Type  string `json:"type"`
+		Text  string `json:"text"`
+		Name  string `json:"name"`
+		Input struct {
+			Command string `json:"command"`
+			Title   string `json:"title"`
+			Path    string `json:"path"`
+		} `json:"input"`
 	} `json:"content"`
 	Created     moment `json:"created_at"`
 	Attachments []struct {
@@ -136,6 +144,8 @@ func (m claudeMessage) read(l *Line, out output) {
 			parts = append(parts, c.Text)
 		case strings.Contains(c.Type, "thinking"):
 			out.count(reasoning)
+		case c.Type == "tool_use" && (c.Name == "artifacts" && c.Input.Command == "create" || c.Name == "create_file"):
+			out.left(titled(l.place(), cmp.Or(c.Input.Title, strings.TrimPrefix(path.Base(c.Input.Path), "."))), sideDocument)
 		case strings.HasPrefix(c.Type, "tool_"):
 			out.count(toolUse)
 		}

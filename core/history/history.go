@@ -179,6 +179,8 @@ const (
 	ofGroup      = "it is of a group"
 	ofSomebody   = "it is of somebody else"
 	errorMessage = "it is an error message"
+	sideDocument = "it is a document that the assistant wrote beside the conversation"
+	sidePicture  = "it is a picture that the assistant made"
 )
 
 // Read passes the contents of an archive to take.

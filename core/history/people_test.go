@@ -154,3 +154,42 @@ func TestImport_peopleAreNotTheAssistant(t *testing.T) {
 		t.Errorf("an unknown assistant: %v", err)
 	}
 }
+
+// TestImport_namesWhatAnAssistantMade: documents and pictures that an assistant made beside a conversation are not
+// imported, and the account names each of them.
+func TestImport_namesWhatAnAssistantMade(t *testing.T) {
+	t.Parallel()
+	node := func(id, parent, message string) string {
+		return fmt.Sprintf(`%q:{"id":%q,"parent":%q,"message":{"id":"m%s","create_time":1750000001,%s}}`, id, id, parent, id, message)
+	}
+	chatgpt := `[{"conversation_id":"c1","title":"T","current_node":"n5","mapping":{` + strings.Join([]string{
+		node("n1", "", `"author":{"role":"user"},"content":{"content_type":"text","parts":["Write a poem, and draw a boat"]}`),
+		node("n2", "n1", `"author":{"role":"assistant"},"recipient":"canmore.create_textdoc",`+
+			`"content":{"content_type":"code","text":"{\"name\":\"Poem\",\"content\":\"dawn\"}"}`),
+		node("n3", "n2", `"author":{"role":"tool"},"content":{"content_type":"text","parts":["Successfully created"]}`),
+		node("n4", "n3", `"author":{"role":"tool"},"content":{"content_type":"multimodal_text","parts":[{"content_type":`+
+			`"image_asset_pointer","asset_pointer":"sediment://file_1","metadata":{"dalle":{"prompt":"a boat"}}}]}`),
+		node("n5", "n4", `"author":{"role":"assistant"},"recipient":"all","content":{"content_type":"text","parts":["done"]}`),
+	}, ",") + `}}]`
+	claude := `[{"uuid":"c1","name":"Plan","chat_messages":[{"uuid":"m1","sender":"human","created_at":"2026-03-01T10:00:00Z",
+		"content":[{"type":"text","text":"Write a list"}]},{"uuid":"m2","sender":"assistant","created_at":"2026-03-01T10:00:05Z",
+		"content":[{"type":"text","text":"Here it is."},{"type":"tool_use","name":"artifacts","input":{"title":"Packing list",
+		"command":"create","content":"hat"}},{"type":"tool_result","name":"artifacts"},{"type":"tool_use","name":"artifacts",
+		"input":{"command":"update"}},{"type":"tool_use","name":"create_file","input":{"path":"/mnt/out/list.md"}}]}]}]`
+	for format, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"chatgpt": {chatgpt, []string{"mn2 of T: Poem: it is a document that the assistant wrote",
+			"mn4 of T: a boat: it is a picture that the assistant made", `assistant "c1"/"mn5"  "done"`}},
+		"claude": {claude, []string{"m2 of Plan: Packing list: it is a document", "m2 of Plan: list.md: it is a document",
+			"Here it is."}},
+	} {
+		got := render(open(t, file(t, "conversations.json", c.text)), format, paris(t))
+		for _, want := range c.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: got\n%s\nwant %s", format, got, want)
+			}
+		}
+	}
+}

@@ -92,7 +92,7 @@ func (m *Files) fetch(ctx context.Context, j *core.Job) error {
 		if !errors.As(err, &permanent) && j.Failures+1 < maxFetches {
 			return &job.Later{At: m.Now().Add(wait), Err: err}
 		}
-		a.Error = err.Error()
+		a.Problem, a.Error = problem(err), err.Error()
 	}
 	done := core.Fetched{User: j.User, Message: id, Index: index, Attachment: a, Revision: ms[0].Revision, Lease: j.Lease}
 	if text != "" {
@@ -148,11 +148,19 @@ func sniffed(said, seen string) string {
 
 func major(mime string) string { return strings.SplitN(mime, "/", 2)[0] }
 
-// Placeholders of recordings without a transcript.
-const (
-	unheard = "not written down, today's tokens are used up"
-	tooLong = "not written down, it is too long"
-)
+// problem classifies the error of a download for good.
+func problem(err error) core.FileProblem {
+	_, permanent := errors.AsType[*core.Permanent](err)
+	switch {
+	case errors.Is(err, core.ErrNoRoom):
+		return core.FileRoom
+	case errors.Is(err, core.ErrTooLarge):
+		return core.FileLarge
+	case permanent:
+		return core.FileGone
+	}
+	return core.FileFailed
+}
 
 // measured sets the duration of a recording, and whether that is too long for a transcript.
 func (m *Files) measured(a *core.Attachment, data []byte) {
@@ -165,60 +173,51 @@ func (m *Files) measured(a *core.Attachment, data []byte) {
 	a.Long = m.Longest > 0 && a.Duration > m.Longest
 }
 
-// listen returns the text of a message with the transcript of a recording. If the day has no
-// tokens for it, the placeholder says so, and a later attempt follows when it has.
+// listen returns the text of a message with the transcript of a recording, or why there is none; empty: it does not
+// change. If the day has no tokens for it, a later attempt follows when it has.
 func (m *Files) listen(ctx context.Context, j *core.Job, text string, a *core.Attachment, data []byte) (string, error) {
-	plain := strings.Replace(text, ": "+unheard+"]", "]", 1)
 	a.Unheard = time.Time{}
-	if m.measured(a, data); a.Long {
-		return heard(strings.Replace(plain, ": "+tooLong+"]", "]", 1), a.Kind, tooLong), nil
-	}
-	said, err := m.transcribe(ctx, j, plain, a, data)
-	var over *trust.OverCap
-	switch {
-	case errors.As(err, &over):
-		if j.Failures+1 < maxFetches {
-			a.Unheard = over.Until
-		}
-		return heard(plain, a.Kind, unheard), nil
-	case said == "" && plain != text:
-		return plain, err
-	}
-	return said, err
-}
-
-// transcribe adds the transcript of a recording to the text of its message. A temporary
-// error of the service retries the download; a permanent one leaves the placeholder.
-func (m *Files) transcribe(ctx context.Context, j *core.Job, text string, a *core.Attachment,
-	data []byte) (string, error) {
 	if m.Transcriber == nil || a.Kind != "voice" && a.Kind != "audio" || a.Transcript != "" {
 		return "", nil
 	}
+	if m.measured(a, data); !a.Long {
+		err := m.transcribe(ctx, j, a, data)
+		if over, ok := errors.AsType[*trust.OverCap](err); ok {
+			if a.Unheard = over.Until; j.Failures+1 >= maxFetches {
+				a.Unheard, a.Speech = time.Time{}, core.SpeechFailed
+			}
+		} else if err != nil {
+			return "", err
+		}
+	}
+	if with := a.Heard(text); with != text {
+		return with, nil
+	}
+	return "", nil
+}
+
+// transcribe sets the transcript of a recording, or why it has none. A temporary error of the service is returned, and
+// retries the download.
+func (m *Files) transcribe(ctx context.Context, j *core.Job, a *core.Attachment, data []byte) error {
 	said, err := m.Transcriber.Transcribe(ctx, core.Recording{User: j.User, Name: a.Name, MIME: a.MIME, Data: data})
 	var permanent *core.Permanent
 	_, over := errors.AsType[*trust.OverCap](err)
 	if over || err != nil && !errors.As(err, &permanent) && j.Failures+1 < maxFetches {
-		return "", err
+		return err
 	}
-	if err != nil && ctx.Err() == nil {
-		m.Log.Warn("recording not transcribed", zap.Int64("user", int64(j.User)), zap.Int64("message", j.Ref), zap.Error(err))
-	}
-	if err != nil || said == "" {
-		return "", nil
-	}
-	a.Transcript = said
-	return heard(text, a.Kind, said), nil
-}
-
-// heard inserts a transcript into the first placeholder of its kind: [voice 0:12] becomes [voice 0:12: the words].
-func heard(text, kind, said string) string {
-	start := strings.Index(text, "["+kind)
-	if start >= 0 {
-		if end := strings.IndexByte(text[start:], ']'); end >= 0 {
-			return text[:start+end] + ": " + said + text[start+end:]
+	switch {
+	case err != nil:
+		if ctx.Err() == nil {
+			m.Log.Warn("recording not transcribed", zap.Int64("user", int64(j.User)), zap.Int64("message", j.Ref),
+				zap.Error(err))
 		}
+		a.Speech = core.SpeechFailed
+	case said == "":
+		a.Speech = core.SpeechNone
+	default:
+		a.Transcript, a.Speech = said, ""
 	}
-	return strings.TrimSpace(text + "\n[" + kind + ": " + said + "]")
+	return nil
 }
 
 // fetchedName returns the path of a message's attachment below the media folder.

@@ -26,7 +26,7 @@ func (m *Files) Loaded(ctx context.Context, u core.UserID, ids []core.MessageID)
 	return m.await(ctx, u, ids, m.loading)
 }
 
-// Readable waits until the documents among the attachments of messages are downloaded and read, for at most Wait.
+// Readable waits until the attachments of messages are downloaded and the documents among them read, for at most Wait.
 func (m *Files) Readable(ctx context.Context, u core.UserID, ids []core.MessageID) error {
 	return m.await(ctx, u, ids, m.Unread)
 }
@@ -65,18 +65,15 @@ func (m *Files) loading(all []core.Attachment) bool {
 	})
 }
 
-// Unread reports whether a document is still being downloaded or read.
+// Unread reports whether an attachment is still being downloaded, or a document read.
 func (m *Files) Unread(all []core.Attachment) bool {
-	return m.Kind != nil && slices.ContainsFunc(all, func(a core.Attachment) bool {
-		return a.Kind == "document" && coming(a) || a.Document.Unread()
+	return slices.ContainsFunc(all, func(a core.Attachment) bool {
+		return coming(a) || m.Kind != nil && a.Document.Unread()
 	})
 }
 
 // coming reports whether an attachment is still to be downloaded.
-func coming(a core.Attachment) bool { return a.Ref != "" && a.Path == "" && a.Error == "" }
-
-// seenByModels are the types of pictures that every provider accepts; others cost the answer.
-var seenByModels = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
+func coming(a core.Attachment) bool { return a.Missing() == core.FileComing }
 
 // images returns the pictures among the attachments of messages that a model can see.
 func (m *Files) images(ms []core.Message) map[core.MessageID][]core.Image {
@@ -91,7 +88,7 @@ func (m *Files) images(ms []core.Message) map[core.MessageID][]core.Image {
 				m.Log.Warn("attachment not read", zap.Int64("message", int64(msg.ID)), zap.Error(err))
 				continue
 			}
-			if media := http.DetectContentType(data); slices.Contains(seenByModels, media) {
+			if media := http.DetectContentType(data); core.Picture(media) {
 				out[msg.ID] = append(out[msg.ID], core.Image{MIME: media, Data: data})
 			}
 		}
@@ -107,7 +104,7 @@ const mostPixels = 25_000_000
 // on the content, and decodes only the size.
 func checkPicture(data []byte) (string, error) {
 	seen := http.DetectContentType(data)
-	if !slices.Contains(seenByModels, seen) {
+	if !core.Picture(seen) {
 		return "", errors.New("it is no picture that is shown: PNG, JPEG, WebP or GIF")
 	}
 	c, _, err := image.DecodeConfig(bytes.NewReader(data))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -152,6 +153,39 @@ func TestStrangerLinks(t *testing.T) {
 			if h.stranger("901", text, "en") {
 				t.Errorf("%s: the code was used twice", policy)
 			}
+		}
+	}
+}
+
+// A list is compared by what its entries mean, with all addresses of a sender.
+func TestAllowlist(t *testing.T) {
+	t.Parallel()
+	for n, c := range []struct {
+		entry, external, alias string
+		want                   bool
+	}{
+		{"line:a b", "ab", "", true},
+		{"line:a b", "x", "AB", true},
+		{"line:AB", "a b", "", true},
+		{"line:a b", "abc", "", false},
+		{"other:ab", "ab", "", false},
+		{"line:!", "!", "", true}, // of a form that nobody has, it is compared as it is
+	} {
+		h := newHouse(t, people.Allowlist)
+		h.Settings.Allow = []string{"telegram:1", c.entry}
+		h.Settings.Listed = func(_, who string) (string, error) {
+			if who == "!" {
+				return "", errors.New("nobody")
+			}
+			return strings.ToLower(strings.ReplaceAll(who, " ", "")), nil
+		}
+		in := core.Inbound{Address: core.Address{Channel: "line", Account: "42", External: c.external},
+			Kind: core.InMessage, Name: "Eve", EventID: fmt.Sprint("w", n), Text: "hello", SentAt: h.now}
+		if c.alias != "" {
+			in.Aliases = []string{c.alias}
+		}
+		if known, err := h.Stranger(t.Context(), in); err != nil || known != c.want {
+			t.Errorf("%s, %s: admitted %t, %v, want %t", c.entry, c.external, known, err, c.want)
 		}
 	}
 }

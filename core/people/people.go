@@ -41,8 +41,10 @@ type Store interface {
 
 // Settings configure access; package configs has their defaults.
 type Settings struct {
-	Policy   Policy
-	Allow    []string      // channel:external, such as telegram:123
+	Policy Policy
+	Allow  []string // channel:external, such as telegram:123
+	// Listed returns a person of a channel in the form that all spellings of an entry of Allow have; nil: as written.
+	Listed   func(channel, who string) (string, error)
 	CodeLife time.Duration // of a pairing code
 	MaxCodes int           // pending pairing codes per channel
 	// MaxOrigin bounds pending codes of a Matrix server, where addresses cost nothing. 0: no limit.
@@ -227,8 +229,21 @@ func (p *People) ClaimOwner(ctx context.Context, in core.Inbound, i core.Identit
 // allowed reports whether the list has any of the sender's addresses.
 func (p *People) allowed(in core.Inbound) bool {
 	return slices.ContainsFunc(append([]string{in.Address.External}, in.Aliases...), func(external string) bool {
-		return slices.Contains(p.Settings.Allow, in.Address.Channel+":"+external)
+		return slices.ContainsFunc(p.Settings.Allow, func(entry string) bool {
+			channel, who, _ := strings.Cut(entry, ":")
+			return channel == in.Address.Channel && p.listed(channel, who) == p.listed(channel, external)
+		})
 	})
+}
+
+// listed returns a person of a channel as the list compares them; one that can be nobody is left as it is.
+func (p *People) listed(channel, who string) string {
+	if p.Settings.Listed != nil {
+		if same, err := p.Settings.Listed(channel, who); err == nil {
+			return same
+		}
+	}
+	return who
 }
 
 // admit makes a stranger a user with this address.
@@ -253,7 +268,7 @@ func (p *People) pair(ctx context.Context, in core.Inbound) error {
 	}
 	pending := 0
 	for _, c := range codes {
-		if c.Address == in.Address {
+		if c.Address == in.Address.Chat() {
 			_, err := p.Hold(ctx, h)
 			return err
 		}

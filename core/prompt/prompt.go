@@ -136,8 +136,8 @@ func (b *builder) provenance(p Prompt) Prompt {
 		}
 		for _, a := range m.Attachments {
 			p.Heard = p.Heard || a.Kind == "voice"
-			p.Unheard = p.Unheard || a.Long
 		}
+		p.Files = append(p.Files, m.Attachments...)
 	}
 	return p
 }

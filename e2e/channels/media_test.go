@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
@@ -72,8 +73,17 @@ func TestAFileThatIsTooLargeOrGoneIsToldFrom(t *testing.T) {
 	w.Settle(l, g)
 	l.Fetched(g)
 	for n, a := range l.Attachments() {
-		if a.Path != "" || a.Error == "" {
-			t.Errorf("file %d: %+v", n, a)
+		if want := []core.FileProblem{core.FileLarge, core.FileGone}[n]; a.Path != "" || a.Error == "" || a.Problem != want {
+			t.Errorf("file %d: %+v, want the problem %s", n, a, want)
+		}
+	}
+	told := ""
+	for _, m := range w.Telegram.Sent(e2etest.Ada) {
+		told += m.Text
+	}
+	for _, why := range []string{"too large for me to receive", "the service didn't hand it over"} {
+		if !strings.Contains(told, why) {
+			t.Errorf("the person is told %q, want %q", told, why)
 		}
 	}
 	if files := w.Kept(); len(files) > 0 {
@@ -163,16 +173,48 @@ func TestAModelThatSeesIsShownThePicture(t *testing.T) {
 			w.Start(env)
 			w.Telegram.Write(e2etest.Ada, map[string]any{"photo": e2etest.Photo("photo"), "caption": "what is this?"})
 			w.Sent(e2etest.Ada, 1)
-			resp, err := http.Get(w.Model + "/__aimock/journal")
-			e2etest.Must(t, err)
-			defer resp.Body.Close()
-			journal, err := io.ReadAll(resp.Body)
-			e2etest.Must(t, err)
-			if got := strings.Contains(string(journal), base64.StdEncoding.EncodeToString(e2etest.Picture)); got != sees {
-				t.Errorf("the picture was sent: %v\n%.3000s", got, journal)
+			if got := sights(t, w) > 0; got != sees {
+				t.Errorf("the picture was sent: %v", got)
 			}
 		})
 	}
+}
+
+// sights returns how many requests to the model held the picture.
+func sights(t *testing.T, w *e2etest.Town) int {
+	t.Helper()
+	resp, err := http.Get(w.Model + "/__aimock/journal")
+	e2etest.Must(t, err)
+	defer resp.Body.Close()
+	journal, err := io.ReadAll(resp.Body)
+	e2etest.Must(t, err)
+	return strings.Count(string(journal), base64.StdEncoding.EncodeToString(e2etest.Picture))
+}
+
+func TestAReplyToAPictureShowsItAgain(t *testing.T) {
+	t.Parallel()
+	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
+		w := e2etest.NewTown(t, database(t))
+		w.UseModel(e2etest.StartModel(t, 0))
+		w.Telegram.AddFile("photo", "files/photo.png", e2etest.Picture)
+		w.Start("EVERTHREAD_LLM_VISION=true")
+		photo := map[string]any{"photo": e2etest.Photo("photo")}
+		id := w.Telegram.Write(e2etest.Ada, photo)
+		w.Sent(e2etest.Ada, 1)
+		w.Telegram.Write(e2etest.Ada, map[string]any{"text": "something else"})
+		w.Sent(e2etest.Ada, 2)
+		if n := sights(t, w); n != 1 {
+			t.Errorf("%d requests hold the picture before the reply, want 1", n)
+		}
+		photo["message_id"], photo["date"] = id, time.Now().Unix()
+		photo["chat"] = map[string]any{"id": e2etest.Ada, "type": "private"}
+		photo["from"] = map[string]any{"id": e2etest.Ada, "is_bot": false, "first_name": "Ada"}
+		w.Telegram.Write(e2etest.Ada, map[string]any{"text": "what is in this?", "reply_to_message": photo})
+		w.Sent(e2etest.Ada, 3)
+		if n := sights(t, w); n != 2 {
+			t.Errorf("%d requests hold the picture after the reply, want 2", n)
+		}
+	})
 }
 
 // A member's files share a limit across all channels; the message itself is answered.

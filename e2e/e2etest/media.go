@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/everthread/everthread/core"
 )
 
 // Picture is a PNG of one pixel.
@@ -51,7 +53,10 @@ func (l *Ledger) Fetched(g *Gateway) {
 	}
 }
 
-type attachment struct{ Kind, Path, Error string }
+type attachment struct {
+	Kind, Path, Error string
+	Problem           core.FileProblem
+}
 
 // Attachments of all messages, in order.
 func (l *Ledger) Attachments() []attachment {

@@ -171,7 +171,20 @@ func (s *Server) Drafts(chat int64) []Draft {
 func (s *Server) Actions(chat int64) int {
 	s.Lock()
 	defer s.Unlock()
-	return s.actions[chat]
+	n := 0
+	for at, shown := range s.actions {
+		if at[0] == chat {
+			n += shown
+		}
+	}
+	return n
+}
+
+// ActionsIn returns how often typing was shown in a topic of a chat.
+func (s *Server) ActionsIn(chat, topic int64) int {
+	s.Lock()
+	defer s.Unlock()
+	return s.actions[[2]int64{chat, topic}]
 }
 
 // Answered returns the ids of the answered presses.

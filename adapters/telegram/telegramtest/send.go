@@ -59,7 +59,7 @@ func (s *Server) send(m Message, p params) (any, *refusal) {
 	if reply.ID > s.messages && !reply.Allow {
 		return nil, &refusal{code: 400, description: "Bad Request: message to be replied not found"}
 	}
-	m.ReplyTo = reply.ID
+	m.ReplyTo, m.Topic = reply.ID, p.int("message_thread_id")
 	s.messages++
 	m.ID = s.messages
 	s.sent = append(s.sent, m)
@@ -113,7 +113,7 @@ func (s *Server) editMessage(p params) (any, *refusal) {
 }
 
 func (s *Server) sendDraft(p params) (any, *refusal) {
-	d := Draft{Chat: p.int("chat_id"), ID: p.int("draft_id"), Text: p.string("text"),
+	d := Draft{Chat: p.int("chat_id"), Topic: p.int("message_thread_id"), ID: p.int("draft_id"), Text: p.string("text"),
 		CanStop: p.string("can_stop") == "true"}
 	switch {
 	case d.Chat <= 0:

@@ -32,6 +32,7 @@ type Message struct {
 	Entities []Entity `json:"entities,omitempty"`
 	Quiet    bool     `json:"quiet,omitempty"`
 	ReplyTo  int64    `json:"reply_to,omitempty"`
+	Topic    int64    `json:"topic,omitempty"` // message_thread_id
 	Edited   bool     `json:"edited,omitempty"`
 	Reaction string   `json:"reaction,omitempty"` // of the bot
 	File     *File    `json:"file,omitempty"`     // with Text as its caption
@@ -58,6 +59,7 @@ type Entity struct {
 // Draft is a shown preview.
 type Draft struct {
 	Chat    int64
+	Topic   int64
 	ID      int64
 	Text    string
 	CanStop bool
@@ -89,7 +91,7 @@ type Server struct {
 	messages int64 // last message id
 	sent     []Message
 	drafts   []Draft
-	actions  map[int64]int
+	actions  map[[2]int64]int
 	answered []string
 	menus    map[string][]string
 	files    map[string]file
@@ -113,7 +115,7 @@ func New() *Server {
 func Listen(addr string) (*Server, error) {
 	s := &Server{
 		client: &http.Client{Transport: &http.Transport{}},
-		nextID: 700000001, history: map[int64]json.RawMessage{}, actions: map[int64]int{}, menus: map[string][]string{},
+		nextID: 700000001, history: map[int64]json.RawMessage{}, actions: map[[2]int64]int{}, menus: map[string][]string{},
 		files: map[string]file{},
 	}
 	if err := s.Start(s, addr); err != nil {
@@ -229,7 +231,7 @@ func (s *Server) keep(method string, p params) {
 	defer s.Unlock()
 	switch method {
 	case "sendChatAction":
-		s.actions[p.int("chat_id")]++
+		s.actions[[2]int64{p.int("chat_id"), p.int("message_thread_id")}]++
 	case "answerCallbackQuery":
 		s.answered = append(s.answered, p.string("callback_query_id"))
 	case "setMyCommands":

@@ -90,8 +90,9 @@ func (r *Room) quote(v *web.Visit, reply string) (*core.Quote, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := web.Short(captions(m.Text, m.Attachments), longestQuote)
-	return &core.Quote{Text: text, Mine: m.Role != core.RoleUser, Message: m.ID}, nil
+	q := &core.Quote{Text: web.Short(captions(m.Text, m.Attachments), longestQuote)}
+	q.Of(m)
+	return q, nil
 }
 
 // editing returns the text of a message for editing, without the placeholders of its

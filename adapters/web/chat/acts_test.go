@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ func TestAReplyQuotes(t *testing.T) {
 	}{{a, core.Quote{Text: "an **answer**", Mine: true, Message: a}}, {q, core.Quote{Text: "a question", Message: q}}} {
 		form := map[string]string{"text": "why?", "nonce": fmt.Sprintf("0123456789abcdef%d", n), "reply": fmt.Sprint(c.reply)}
 		p.Upload("/messages", form, nil).Wants(t, http.StatusSeeOther)
-		if got := w.Gate.Received[n].Quote; got == nil || *got != c.want {
+		if got := w.Gate.Received[n].Quote; !reflect.DeepEqual(got, &c.want) {
 			t.Errorf("it quotes %+v", got)
 		}
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 
 	"github.com/everthread/everthread/configs/section"
@@ -37,6 +38,11 @@ func (*Config) On() bool { return true }
 // Validate checks the URL.
 func (c *Config) Validate(p *section.Problems, _ string) {
 	p.Web("channels.whatsapp_agent.api_url", c.APIURL)
+}
+
+// Listed returns an error: each agent belongs to one user, so nobody else is admitted; see section.Lister.
+func (*Config) Listed(string) (string, error) {
+	return "", errors.New("a personal agent belongs to the user who added it (`everthread users agent add`)")
 }
 
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {

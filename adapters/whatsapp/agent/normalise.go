@@ -9,6 +9,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 )
 
 // Updates is the result of a poll.
@@ -126,7 +127,8 @@ func (r *reader) message(raw json.RawMessage) {
 		r.out.In = append(r.out.In, in)
 		return
 	}
-	if in.Text, in.Attachments = content(in.Address.Account, &m); in.Text != "" {
+	said := content(in.Address.Account, &m)
+	if said.Fill(&in); in.Text != "" {
 		in.Kind = core.InMessage
 	}
 	if c := m.Context; c != nil && c.ID != "" {
@@ -135,19 +137,16 @@ func (r *reader) message(raw json.RawMessage) {
 	r.out.In = append(r.out.In, in)
 }
 
-// content returns the text of m, with a placeholder for other content, and its file. The
-// text is empty if there is nothing to answer.
-func content(account string, m *message) (string, []core.Attachment) {
+// content returns what m says, with a placeholder for other content. It is empty if there is nothing to answer.
+func content(account string, m *message) channel.Content {
 	if m.Text != nil {
-		return clean(m.Text.Body), nil
+		return channel.Words(clean(m.Text.Body))
 	}
-	kind, label, f := m.File()
-	if f == nil {
-		return "[unsupported: " + clean(cmp.Or(m.Type, "message")) + "]", nil
+	file := m.Content(func(f *graph.Media) string { return account + "/" + f.ID + "#" + f.SHA256 })
+	if file.Text != "" {
+		return file
 	}
-	return clean(label), []core.Attachment{{
-		Kind: kind, Ref: clean(account + "/" + f.ID + "#" + f.SHA256), Name: clean(f.Filename), MIME: clean(f.MIME),
-	}}
+	return channel.Object("unsupported:", clean(cmp.Or(m.Type, "message")))
 }
 
 func (r *reader) status(raw json.RawMessage) {

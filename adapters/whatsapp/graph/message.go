@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/markup"
 )
 
@@ -115,35 +116,36 @@ type Files struct {
 	Sticker  *Media `json:"sticker"`
 }
 
-// File returns the file with its kind and its placeholder, or nil.
-func (f Files) File() (kind, label string, m *Media) {
+// Content returns the file with its placeholder, under the reference that ref makes of it. It is empty if there is none.
+func (f Files) Content(ref func(m *Media) string) channel.Content {
+	kind, m := f.file()
+	if m == nil {
+		return channel.Content{}
+	}
+	return channel.File(kind+" "+Clean(m.Filename), Clean(m.Caption),
+		core.Attachment{Kind: kind, Ref: Clean(ref(m)), Name: Clean(m.Filename), MIME: Clean(m.MIME)})
+}
+
+func (f Files) file() (kind string, m *Media) {
 	switch {
 	case f.Image != nil:
-		kind, m = "photo", f.Image
+		return "photo", f.Image
 	case f.Video != nil:
-		kind, m = "video", f.Video
+		return "video", f.Video
 	case f.Audio != nil && f.Audio.Voice:
-		kind, m = "voice", f.Audio
+		return "voice", f.Audio
 	case f.Audio != nil:
-		kind, m = "audio", f.Audio
+		return "audio", f.Audio
 	case f.Document != nil:
-		kind, m = "document", f.Document
-	case f.Sticker != nil:
-		kind, m = "sticker", f.Sticker
-	default:
-		return "", "", nil
+		return "document", f.Document
 	}
-	label = strings.TrimSpace(kind + " " + m.Filename)
-	if m.Caption != "" {
-		label += ": " + m.Caption
-	}
-	return kind, "[" + label + "]", m
+	return "sticker", f.Sticker
 }
 
 // Unknown returns an event of which only the bytes are known.
-func Unknown(channel, account string, raw []byte, now time.Time) core.Inbound {
+func Unknown(name, account string, raw []byte, now time.Time) core.Inbound {
 	sum := sha256.Sum256(raw)
-	return core.Inbound{Address: core.Address{Channel: channel, Account: account},
+	return core.Inbound{Address: core.Address{Channel: name, Account: account},
 		EventID: "raw:" + hex.EncodeToString(sum[:]), Kind: core.InUnsupported, ReceivedAt: now, Raw: raw}
 }
 

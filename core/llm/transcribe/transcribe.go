@@ -37,7 +37,8 @@ func New(o Options) *Transcriber {
 	return &Transcriber{client: llm.NewAudio(o.BaseURL, o.APIKey, o.Way), model: o.Model, timeout: o.Timeout}
 }
 
-// Transcribe returns the speech in a recording as text, "" if there is none. A
+// Transcribe returns the speech in a recording as text, "" if there is none: a remark about the recording and what
+// models write for silence are no speech. A
 // *core.Permanent error means that the service will never accept this recording.
 func (t *Transcriber) Transcribe(ctx context.Context, r core.Recording) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
@@ -51,7 +52,7 @@ func (t *Transcriber) Transcribe(ctx context.Context, r core.Recording) (string,
 		}
 		return "", err
 	}
-	return strings.Join(strings.Fields(out.Text), " "), nil
+	return spoken(out), nil
 }
 
 // fileName returns a name with the ending of the recording's type: services rely on it.

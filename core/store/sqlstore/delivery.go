@@ -68,6 +68,7 @@ func (t *tx) deliverTo(id core.DeliveryID, m core.MessageID, direct bool, n core
 	}
 	for i, p := range n.Parts {
 		part := core.DeliveryPart{N: i, Part: p, State: core.DeliveryPending}
+		part.Part.Place = n.To.Place
 		if claimed && i == 0 {
 			part.State, d.State = core.DeliverySending, core.DeliverySending
 		}

@@ -207,7 +207,7 @@ func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route,
 	}
 	id = t.insert(m, p)
 	if turn != nil {
-		turn.Inputs, turn.Event = append(turn.Inputs, id), e.EventID
+		turn.Inputs, turn.Event, turn.Address.Place = append(turn.Inputs, id), e.EventID, m.Place
 	}
 	t.refer(to.identity.ID, e.NativeID, id)
 	t.fetchJobs(id, e, m)
@@ -293,10 +293,34 @@ func (s *Store) Referred(ctx context.Context, user core.UserID, identity core.Id
 	return id, found(err)
 }
 
+// Quoted returns the message with the service's id native, or ErrNotFound; see core.InboundStore.
+func (s *Store) Quoted(ctx context.Context, user core.UserID, identity core.IdentityID,
+	native string) (m core.Message, part string, err error) {
+	err = s.view(ctx, "read quoted message", func(q querier) error {
+		m, err = scanMessage(q.row(`SELECT `+prefixed("m", messageColumns)+referredMessage, user, identity, native))
+		if err != nil || m.Role != core.RoleAssistant || m.Redacted {
+			return err
+		}
+		sent, err := list(q, scanDelivery, s.deliveriesOf(), user, m.ID, m.ID)
+		for _, d := range sent {
+			if err == nil {
+				err = loadParts(q, &d)
+			}
+			n := slices.IndexFunc(d.Parts, func(p core.DeliveryPart) bool { return p.NativeID == native })
+			if n >= 0 && len(d.Parts) > 1 {
+				part = d.Parts[n].Part.Text
+			}
+		}
+		return err
+	})
+	return m, part, err
+}
+
+const referredMessage = ` FROM refs r JOIN messages m ON m.user_id = $1 AND m.id = r.message_id
+	WHERE r.user_id = $1 AND r.identity_id = $2 AND r.native_id = $3`
+
 func (t *tx) referred(identity core.IdentityID, native string) core.Message {
-	return rowOf(t, scanMessage, `SELECT `+prefixed("m", messageColumns)+
-		` FROM refs r JOIN messages m ON m.user_id = $1 AND m.id = r.message_id
-		WHERE r.user_id = $1 AND r.identity_id = $2 AND r.native_id = $3`, t.user, identity, native)
+	return rowOf(t, scanMessage, `SELECT `+prefixed("m", messageColumns)+referredMessage, t.user, identity, native)
 }
 
 func (t *tx) rewrite(old core.Message, m core.NewMessage, now time.Time) {

@@ -46,7 +46,7 @@ func linkOf(q reader, hash string, a core.Address, now time.Time) (core.Link, er
 	switch {
 	case err != nil:
 		return l, err
-	case c.Address == a:
+	case c.Address == a.Chat():
 		l.State = core.LinkOwn
 	case owner == c.User:
 		l.State = core.LinkSame
@@ -73,7 +73,7 @@ func takenBy(q reader, hash string, a core.Address, now time.Time) (bool, core.U
 	if errors.Is(err, core.ErrNotFound) {
 		return false, 0, nil
 	}
-	return err == nil && c.Address == a, c.User, err
+	return err == nil && c.Address == a.Chat(), c.User, err
 }
 
 func validCode(q reader, kind core.CodeKind, hash string, now time.Time) (core.Code, error) {
@@ -104,7 +104,7 @@ func (t *tx) useLinkCode(hash string, a core.Address, name string, now time.Time
 		t.fail(cmp.Or(err, core.ErrRefused))
 	}
 	c := t.useCode(core.CodeLink, hash, now)
-	if c.Address == a {
+	if a = a.Chat(); c.Address == a {
 		t.fail(core.ErrRefused) // the rollback restores the code
 	}
 	c.Hint = core.AddressKey(c.Address) // where it was made, and where the question is asked
@@ -156,7 +156,7 @@ func (t *tx) useLink(e core.UseLink) {
 func (t *tx) acceptLink(e core.AcceptLink) {
 	l := e.Subject
 	c, err := codeOf(t, core.CodeLinked, l.Hash)
-	if err != nil || c.User != t.user || c.Address != l.Address {
+	if err != nil || c.User != t.user || c.Address != l.Address.Chat() {
 		t.fail(cmp.Or(err, core.ErrRefused))
 	}
 	if l.User == 0 {

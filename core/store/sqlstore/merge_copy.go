@@ -321,7 +321,7 @@ func (p *pair) renumberMessages(m *move, g keyRange) {
 		return // a split keeps ids
 	}
 	for _, x := range listOf(p, scanMessage, `SELECT `+messageColumns+
-		` FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND (role <> 'user' AND (extra <> '{}' OR body LIKE '%[#%') OR extra LIKE '%"news":%' OR extra LIKE '%"decides":%')`,
+		` FROM messages WHERE user_id = $1 AND id > $2 AND id <= $3 AND (role <> 'user' AND (extra <> '{}' OR body LIKE '%[#%') OR extra LIKE '%"news":%' OR extra LIKE '%"decides":%' OR extra LIKE '%"quoted":%')`,
 		m.From, g.after[0], g.through[0]) {
 		if g.numbers.row(&x) {
 			p.exec(`UPDATE messages SET body = $3, extra = $4 WHERE user_id = $1 AND id = $2`, m.Into, g.numbers.messageID(x.ID), x.Text, text(extraOf(x)))

@@ -131,6 +131,10 @@ func (r renumbering) row(m *core.Message) (changed bool) {
 			d.Approval = core.ApprovalID(r.other(int64(d.Approval)))
 			changed = true
 		}
+		if q := m.Quote; q != nil && q.Message != 0 {
+			q.Message = r.messageID(q.Message)
+			changed = true
+		}
 		return r.news(m.News) || changed
 	}
 	before := m.Text

@@ -24,6 +24,16 @@ type extra struct {
 	Answers   string            `json:"answers,omitempty"`
 	Own       bool              `json:"own,omitempty"`
 	Early     core.Finish       `json:"unfinished,omitempty"`
+	Quoted    core.MessageID    `json:"quoted,omitempty"` // the message of Quote
+	Place     string            `json:"place,omitempty"`
+}
+
+// quotedBy returns the message that a quote is of; 0: it is not known.
+func quotedBy(q *core.Quote) core.MessageID {
+	if q == nil {
+		return 0
+	}
+	return q.Message
 }
 
 // place is the place of a new message.
@@ -58,7 +68,7 @@ func (t *tx) insert(m core.NewMessage, p place) core.MessageID {
 // extraText returns the stored extra of a new message.
 func extraText(m core.NewMessage) string {
 	e := extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request,
-		m.Decides, nil, m.Tainted, m.Task, m.Answers, m.Own, m.Unfinished}
+		m.Decides, nil, m.Tainted, m.Task, m.Answers, m.Own, m.Unfinished, quotedBy(m.Quote), m.Place}
 	if e.empty() {
 		return "{}"
 	}
@@ -91,12 +101,13 @@ func solo(m core.NewMessage) int64 {
 // extraOf returns the extra of a stored message.
 func extraOf(m core.Message) extra {
 	return extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request,
-		m.Decides, m.News, m.Tainted, m.Task, m.Answers, m.Own, m.Unfinished}
+		m.Decides, m.News, m.Tainted, m.Task, m.Answers, m.Own, m.Unfinished, quotedBy(m.Quote), m.Place}
 }
 
 func (e extra) empty() bool {
 	return e.Calls == nil && e.CallID == "" && e.Tool == "" && e.Files == nil && e.Quote == nil && e.Forwarded == "" &&
-		e.Request == nil && e.Decides == nil && !e.Tainted && e.Task == nil && e.Answers == "" && !e.Own && e.Early == ""
+		e.Request == nil && e.Decides == nil && !e.Tainted && e.Task == nil && e.Answers == "" && !e.Own &&
+		e.Early == "" && e.Place == ""
 }
 
 func scanMessage(row scanner) (core.Message, error) {
@@ -132,7 +143,10 @@ func setExtra(m *core.Message, x string) error {
 	m.ToolCalls, m.ToolCallID, m.ToolName = e.Calls, e.CallID, e.Tool
 	m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request, m.Decides, m.News, m.Tainted = e.Files, e.Quote,
 		e.Forwarded, e.Outside, e.Request, e.Decides, e.News, e.Tainted
-	m.Task, m.Answers, m.Own, m.Unfinished = e.Task, e.Answers, e.Own, e.Early
+	m.Task, m.Answers, m.Own, m.Unfinished, m.Place = e.Task, e.Answers, e.Own, e.Early, e.Place
+	if m.Quote != nil {
+		m.Quote.Message = e.Quoted
+	}
 	return nil
 }
 

@@ -137,7 +137,7 @@ func (t *tx) redactQuotes(m core.Message) {
 	words = append(words, m.Text)
 	for _, q := range quoting {
 		quoted := func(w string) bool { return strings.Contains(w, q.Quote.Text) }
-		if q.Quote.Text != "" && slices.ContainsFunc(words, quoted) {
+		if q.Quote.Text != "" && (q.Quote.Message == m.ID || slices.ContainsFunc(words, quoted)) {
 			q.Quote.Text = "" // also in t.quotes
 			t.redactQuote(q)
 		}

@@ -50,6 +50,7 @@ func (s *Store) Fire(ctx context.Context, f core.Fire) (core.MessageID, error) {
 			`UPDATE reminders SET state = $4, due_at = $5, fired_at = $6, message_id = $7 WHERE user_id = $1 AND id = $2 AND state = 'active' AND due_at = $3`,
 			t.user, f.Reminder, ms(f.Due), string(state), ms(due), ms(f.Now), t.lastMessage+1)
 		id = t.insert(f.Message, place{thread: t.threadOr(0)})
+		t.inPlace(f.Deliveries, `SELECT source_message FROM reminders WHERE user_id = $1 AND id = $3`, int64(f.Reminder))
 		t.deliverAll(f.Deliveries, []core.MessageID{id}, nil, f.Now)
 	})
 	return id, err

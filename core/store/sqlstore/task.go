@@ -111,14 +111,19 @@ func (t *tx) instruct(f core.FireTask) core.MessageID {
 		t.fail(core.ErrNotFound)
 		return 0
 	}
+	f.Instruction.Place = t.spotOf(to.identity.ID, askedTask, int64(f.Run.Task))
 	id, _ := t.appendOne(*f.Instruction, core.Inbound{}, &to, nil)
 	t.wantTurn(a, to, core.Appended{})
 	return id
 }
 
+// askedTask returns the message that requested the task $3.
+const askedTask = `SELECT message_id FROM tasks WHERE user_id = $1 AND id = $3`
+
 // notifyOfTask stores the notice about a run.
 func (t *tx) notifyOfTask(f core.FireTask) {
 	id := t.insert(*f.Notice, place{thread: t.threadOr(0)})
+	t.inPlace(f.Deliveries, askedTask, int64(f.Run.Task))
 	t.deliverAll(f.Deliveries, []core.MessageID{id}, nil, f.Now)
 }
 

@@ -93,24 +93,34 @@ type pendingMessage struct {
 	solo     int64 // 0, soloAsked or soloTask
 	failed   bool  // a turn of it failed
 	refused  bool  // by the model's server
+	spot     spot
 }
 
 // unread is the condition of messages that wait for a turn: those of a person, and results of a client's tools. Results
 // of our own tools are stored with their turn, and imported messages have positions from the start.
 const unread = `kind = 'chat' AND role <> 'assistant' AND turn_id = 0 AND position = 0 AND redacted = 0`
 
-// pending returns the longest run of unanswered messages of one identity. What has failed alone
+// placeColumn is the extra of a message that has a place, and else an empty one; asJSON decodes it into a spot.
+const placeColumn = `CASE WHEN extra LIKE '%"place":%' THEN extra ELSE '{}' END`
+
+// spot is the place of a message.
+type spot struct {
+	Place string `json:"place"`
+}
+
+// pending returns the longest run of unanswered messages of one identity at one place. What has failed alone
 // does not hold up what another identity said since; what was refused alone is not returned.
 func (t *tx) pending(thread core.ThreadID) (first []pendingMessage) {
 	scan := fields(func(p *pendingMessage) []any {
-		return []any{&p.id, &p.identity, &p.segment, &p.solo, &p.failed, &p.refused}
+		return []any{&p.id, &p.identity, &p.segment, &p.solo, &p.failed, &p.refused, asJSON(&p.spot)}
 	})
 	all := listOf(t, scan, `SELECT id, identity_id, segment_id, solo,
-			CASE WHEN id <= (SELECT failed FROM threads WHERE user_id = $1 AND id = $2) THEN 1 ELSE 0 END, refused
+			CASE WHEN id <= (SELECT failed FROM threads WHERE user_id = $1 AND id = $2) THEN 1 ELSE 0 END, refused, `+placeColumn+`
 		FROM messages WHERE user_id = $1 AND thread_id = $2 AND `+unread+` ORDER BY id LIMIT 200`, t.user, thread)
 	for len(all) > 0 {
 		n := 1
-		for n < len(all) && all[n].identity == all[0].identity && all[n].solo == 0 && all[0].solo == 0 {
+		for n < len(all) && all[n].identity == all[0].identity && all[n].spot == all[0].spot &&
+			all[n].solo == 0 && all[0].solo == 0 {
 			n++
 		}
 		if slices.ContainsFunc(all[:n], func(p pendingMessage) bool { return !p.failed }) {
@@ -162,6 +172,7 @@ func (s *Store) JoinTurn(ctx context.Context, turn *core.Turn, now time.Time) (j
 		t.holds(turn.Lease)
 		run := t.pending(turn.Thread)
 		if joined = len(run) > 0 && run[0].identity == turn.Identity && run[0].solo == 0 && !turn.Solo &&
+			run[0].spot.Place == turn.Address.Place &&
 			run[0].segment == turn.Segment && run[len(run)-1].segment == turn.Segment; !joined {
 			return
 		}
@@ -190,8 +201,25 @@ func (t *tx) addressTurn(turn *core.Turn) {
 		t.user, turn.Identity)
 	turn.Address = i.Address
 	if len(turn.Inputs) > 0 {
-		t.find(&turn.Event, `SELECT event_id FROM events WHERE user_id = $1 AND message_id = $2 LIMIT 1`, t.user,
-			slices.Max(turn.Inputs))
+		var s spot
+		t.find(columns{&turn.Event, asJSON(&s)}, `SELECT COALESCE((SELECT e.event_id FROM events e WHERE e.user_id = $1 AND e.message_id = $2 LIMIT 1), ''), `+placeColumn+` FROM messages WHERE user_id = $1 AND id = $2`,
+			t.user, slices.Max(turn.Inputs))
+		turn.Address.Place = s.Place
+	}
+}
+
+// spotOf returns the place of the message that a query returns the id of, if an identity wrote it; else empty.
+func (t *tx) spotOf(i core.IdentityID, source string, id int64) string {
+	var s spot
+	t.find(asJSON(&s), `SELECT `+placeColumn+` FROM messages WHERE user_id = $1 AND identity_id = $2 AND id = (`+source+`)`,
+		t.user, i, id)
+	return s.Place
+}
+
+// inPlace addresses deliveries to the place of the message that asked for them; see spotOf.
+func (t *tx) inPlace(all []core.NewDelivery, source string, id int64) {
+	for n := range all {
+		all[n].To.Place = t.spotOf(all[n].Identity, source, id)
 	}
 }
 

@@ -82,8 +82,9 @@ func TestSpread(t *testing.T, open Open) {
 
 // testContract runs one of every `of` cases (1: all of them), and those that check the schema.
 func testContract(t *testing.T, open Open, of int) {
-	cases := slices.Concat(roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), answerCases(),
-		askCases(), windowCases(), deliveryCases(), receiptCases(), troubleCases(), jobCases(), dayCases(),
+	cases := slices.Concat(roadCases(), inboundCases(), editCases(), quoteCases(), placeCases(),
+		redactionCases(), turnCases(), answerCases(), askCases(), windowCases(), deliveryCases(),
+		receiptCases(), troubleCases(), jobCases(), dayCases(),
 		summaryCases(), noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(), recallCases(),
 		embeddingCases(), memoryCases(), standingCases(), reminderCases(), taskCases(),
 		linkCases(), mergeCases(), splitCases(), webCases(), clientCases(),
