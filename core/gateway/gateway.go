@@ -413,7 +413,7 @@ type texts struct {
 	MembersUnanswered              string // %s: what the model's server said
 	NotDelivered, NotReached       string // %s: where, what
 	Budget                         string // %s: when it goes on
-	Group                          string
+	Group, OpenRoom, PlainInSecret string
 	Refused                        string
 	VoiceLong                      string // %s: minutes and seconds
 	Repeat                         string // what ends a part that may have arrived before

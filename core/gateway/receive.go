@@ -173,9 +173,11 @@ func (g *Gateway) stranger(ctx context.Context, in []core.Inbound) error {
 	return nil
 }
 
-// inGroup explains once per group why the assistant stays silent there.
+// inGroup explains once per room and reason why the assistant stays silent there.
 func (g *Gateway) inGroup(ctx context.Context, e core.Inbound, now time.Time) error {
-	words := say(g.Settings.Language).Group
+	w := say(g.Settings.Language)
+	words := map[core.Silence]string{core.SilentOpen: w.OpenRoom, core.SilentPlain: w.PlainInSecret}[e.Silent]
+	words = cmp.Or(words, w.Group)
 	_, err := g.Store.Hold(ctx, core.Hold{Event: e, Now: now,
 		Delivery: &core.NewDelivery{To: e.Address, Kind: core.DeliverNotice, Parts: g.parts(words, e.Address.Channel)}})
 	return err
