@@ -225,6 +225,7 @@ type Inbound struct {
 	// Program: a program sent it, with a key that has these Grants. Its Text is a
 	// command only if Command is set; text that a program relays never is.
 	Program bool         `json:",omitempty"`
+	Own     bool         `json:",omitempty"` // the key has OwnWords
 	Grants  []Capability `json:",omitempty"`
 	Command bool         `json:",omitempty"`
 

@@ -27,6 +27,7 @@ type Store interface {
 	core.TurnStore
 	core.DeliveryStore
 	core.JobStore
+	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
 }
 
 // People decides about unknown senders, and reads users.
@@ -421,6 +422,7 @@ type texts struct {
 	AskTainted, AskYes, AskNowhere string
 	AskCode                        string // %s: the code of the question, twice
 	AskElsewhere                   string // %s: where
+	AskFrom                        string // %s: the program or file
 	AskAlways                      string // %s: what is proposed
 	AskAlwaysYes                   string
 	AskTask                        string // %s: what is proposed, and when

@@ -310,7 +310,7 @@ func (g *Gateway) newMessage(u core.User, e core.Inbound, now time.Time) core.Ne
 	text := strings.ReplaceAll(strings.ToValidUTF8(e.Text, "\uFFFD"), "\x00", "")
 	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: g.Tokens.Count(text),
 		Attachments: e.Attachments, Quote: e.Quote, ForwardedFrom: e.ForwardedFrom, SentAt: e.SentAt,
-		Solo: e.Solo, Request: e.Request}
+		Solo: e.Solo, Request: e.Request, Tainted: e.Program && !e.Own}
 	if e.ToolCallID != "" {
 		m.Role, m.ToolCallID = core.RoleTool, e.ToolCallID
 	}
