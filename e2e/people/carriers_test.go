@@ -171,6 +171,13 @@ func (c *campaign) all() {
 	c.run("name of a document", true, func(text string) {
 		c.file(strings.ReplaceAll(text, "\n", " ")+".txt", "what is this?", "nothing")
 	})
+	c.run("forwarded recording", true, func(text string) {
+		id := fmt.Sprint("voice-", c.number)
+		c.Telegram.AddFile(id, "files/"+id, []byte(e2etest.OggHead+text))
+		c.Telegram.Write(e2etest.Ada, map[string]any{"voice": map[string]any{"file_id": id, "file_unique_id": id, "duration": 3,
+			"mime_type": "audio/ogg"}, "forward_origin": map[string]any{"type": "hidden_user", "sender_user_name": "Mallory",
+			"date": c.Now().Unix()}})
+	})
 	c.run("result of a tool", true, func(text string) {
 		e2etest.Must(c.T, os.WriteFile(c.path+".inbox", []byte(text), 0o600))
 		c.Ask(fmt.Sprintf(`call shop_inbox {"item":"letter %d"}`, c.number))
@@ -247,7 +254,7 @@ func TestAttack_everyCarrier(t *testing.T) {
 		c.trusting = newTrusting(t, database(t), func(w *e2etest.Town) {
 			w.Allowed = []string{"mail"}
 			w.UseModel(e2etest.StartModel(t, 0, "EVERTHREAD_TEST_OBEDIENT=1"))
-			w.Env = append(w.Env, "EVERTHREAD_TASKS_MAX_ACTIVE=20")
+			w.HearsWith(e2etest.NewScribe(t))
 		})
 		c.l = c.Ledger()
 		for _, own := range []string{`call shop_mail {"to":"ann"}`, `call shop_stock {"item":"tea"}`,
