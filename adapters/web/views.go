@@ -204,6 +204,8 @@ func (v *Visit) Execute(w io.Writer, name, title string, data any) error {
 // in to the same browser since: nothing of the former is stored as theirs.
 const accountField = "account"
 
+const hiddenField = `<input type="hidden" name="%s" value="%d">`
+
 var postForm = text.Pattern(`<form method="post"[^>]*>`)
 
 // owned adds the account field to all forms of a page.
@@ -211,7 +213,7 @@ func (v *Visit) owned(html string) string {
 	if v.User.ID == 0 {
 		return html
 	}
-	field := fmt.Sprintf(`<input type="hidden" name="%s" value="%d">`, accountField, v.User.ID)
+	field := fmt.Sprintf(hiddenField, accountField, v.User.ID)
 	return postForm().ReplaceAllString(html, "${0}"+field)
 }
 

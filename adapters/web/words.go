@@ -37,7 +37,8 @@ type Texts struct {
 	RememberKnown                       string // number, theme
 
 	// Errors.
-	ErrTitle, ErrHome, ErrNotFound, ErrBroken, ErrTooLarge, ErrNoRoom, ErrForm, ErrForeign, ErrAccount, ErrTries, ErrCode, ErrMoving,
+	ErrTitle, ErrHome, ErrNotFound, ErrBroken, ErrTooLarge, ErrNoRoom, ErrForm, ErrForeign, ErrTries, ErrCode, ErrMoving,
+	ErrAccount,
 	ErrRefused string
 
 	Moment string // day, month, year, time

@@ -19,7 +19,7 @@ const readDocument = "read-document"
 var version = "dev"
 
 func main() {
-	_ = server.Private() // if the kernel refuses, others of this user can read it, as before
+	_ = server.Private()                                 // if the kernel refuses, others of this user can read it, as before
 	if len(os.Args) == 2 && os.Args[1] == readDocument { // a gateway started this to read a file
 		os.Exit(document.Serve(os.Stdin, os.Stdout))
 	}

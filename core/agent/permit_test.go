@@ -248,8 +248,9 @@ func TestNobodysWordsMakeACallButThePersons(t *testing.T) {
 		"a client's, in a tainted turn": {change: func(r *Request) {
 			r.Client, r.Tainted, r.Foreign = []core.ToolSpec{client}, true, []bool{true}
 		}},
-		"a result":                 {says: order, wants: `other {}`, made: "other {}"},
-		"the person wants to read": {says: order, wants: `fetch {"url":"http://ours/"}`, made: `fetch {"url":"http://ours/"}`},
+		"a result": {says: order, wants: `other {}`, made: "other {}"},
+		"the person wants to read": {says: order, wants: `fetch {"url":"http://ours/"}`,
+			made: `fetch {"url":"http://ours/"}`},
 		"the person wants a helper": {says: order, wants: `delegate {"task":"fetch {\"url\":\"http://ours/\"}"}`,
 			made: `fetch {"url":"http://ours/"}`},
 	} {
@@ -290,8 +291,8 @@ func TestClosedToolsAreReadInAnyTurn(t *testing.T) {
 	notes := served{fakeTool: fakeTool{name: "notes"}, server: "notes", reads: true, closed: true, made: &made}
 	m := llmtest.Replies(llmtest.Call(wish("1", "notes", `{"list":1}`)), llmtest.Call(wish("2", "notes", `{"read":7}`)),
 		llmtest.Call(wish("3", "delegate", `{"task":"read"}`)), llmtest.Say("done"))
-	helper := llmtest.Replies(llmtest.Call(wish("1", "notes", `{"read":8}`)), llmtest.Call(wish("2", "notes", `{"read":9}`)),
-		llmtest.Say("read"))
+	helper := llmtest.Replies(llmtest.Call(wish("1", "notes", `{"read":8}`)),
+		llmtest.Call(wish("2", "notes", `{"read":9}`)), llmtest.Say("read"))
 	req := request(m, registry(t, notes, delegate(helper, registry(t, notes))))
 	req.Permit, req.Tainted = func(tool core.Tool, tainted bool) Verdict {
 		if tainted && !ReadsClosed(tool) {

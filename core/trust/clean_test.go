@@ -62,7 +62,8 @@ func TestALogLineHoldsLittleOfWhatServersWrite(t *testing.T) {
 		zap.NamedError("cause", errors.New("12345:token "+long)), zap.String("event", long),
 		zap.Error(errors.New(strings.Repeat("x", 1990) + " 12345:token")), zap.Error(nil)} {
 		line, err := l.Clone().EncodeEntry(zapcore.Entry{Message: "failed"}, []zapcore.Field{f, zap.Int("n", 7)})
-		if err != nil || line.Len() > 2200 || strings.Contains(line.String(), "12345") || !strings.Contains(line.String(), `"n":7`) {
+		if err != nil || line.Len() > 2200 || strings.Contains(line.String(), "12345") ||
+			!strings.Contains(line.String(), `"n":7`) {
 			t.Errorf("%s: %d bytes, %v: %.300s", f.Key, line.Len(), err, line)
 		}
 	}

@@ -151,7 +151,8 @@ func TestAnAnswerTakesNoMoreThanThereIs(t *testing.T) {
 				}, words{}, 10)
 			}
 			said, last := "", core.Delta{}
-			for delta, err := range model.Stream(t.Context(), core.ModelRequest{Messages: []core.ModelMessage{{Content: "x x"}}}) {
+			req := core.ModelRequest{Messages: []core.ModelMessage{{Content: "x x"}}}
+			for delta, err := range model.Stream(t.Context(), req) {
 				if err != nil {
 					t.Fatal(err)
 				}

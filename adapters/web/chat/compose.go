@@ -272,8 +272,8 @@ func (r *Room) readParts(v *web.Visit, f *form) error {
 
 func (f *form) set(name, value string) {
 	value = strings.ReplaceAll(strings.ToValidUTF8(value, "\uFFFD"), "\r\n", "\n")
-	fields := map[string]*string{"account": &f.account, "text": &f.text, "nonce": &f.nonce, "thread": &f.thread, "day": &f.day,
-		"reply": &f.reply}
+	fields := map[string]*string{"account": &f.account, "text": &f.text, "nonce": &f.nonce, "thread": &f.thread,
+		"day": &f.day, "reply": &f.reply}
 	if into := fields[name]; into != nil {
 		*into = value
 	} else if s, err := strconv.Atoi(value); name == "seconds" && err == nil && s > 0 && s < 24*3600 {

@@ -69,8 +69,8 @@ func newTool(l *link, t *sdk.Tool) (*tool, error) {
 	description := cmp.Or(strings.TrimSpace(t.Description), strings.TrimSpace(t.Title), t.Name)
 	hints := cmp.Or(t.Annotations, &sdk.ToolAnnotations{})
 	shut := hints.OpenWorldHint != nil && !*hints.OpenWorldHint
-	return &tool{link: l, name: t.Name, read: hints.ReadOnlyHint, shut: shut, spec: core.ToolSpec{Description: cut(clean(description),
-		longestDescription), Schema: schema}}, nil
+	spec := core.ToolSpec{Description: cut(clean(description), longestDescription), Schema: schema}
+	return &tool{link: l, name: t.Name, read: hints.ReadOnlyHint, shut: shut, spec: spec}, nil
 }
 
 // Spec describes the tool.
