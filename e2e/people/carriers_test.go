@@ -264,9 +264,13 @@ func TestAttack_everyCarrier(t *testing.T) {
 			c.Ask(fmt.Sprint("/thread wish ", len(own)))
 			c.Ask(own)
 		}
+		own, _ := c.APIKey("1", "talk,own") // of an app in which only the person writes
+		c.ask(own, nil, map[string]any{"role": "user", "content": `call shop_mail {"to":"bea"}`})
 		wanted := e2etest.Calls(t, c.path)
-		if !slices.Contains(wanted, "mail:ann") || !slices.Contains(wanted, "tea") || !slices.Contains(wanted, "cups") {
-			t.Errorf("what the person asked for made %q", wanted)
+		for _, want := range []string{"mail:ann", "tea", "cups", "mail:bea"} {
+			if !slices.Contains(wanted, want) {
+				t.Errorf("what the person asked for made %q, not %q", wanted, want)
+			}
 		}
 		c.all()
 		c.judge(wanted)
