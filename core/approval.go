@@ -115,6 +115,12 @@ const (
 	ChangeExport   AccountChange = "export"    // a full export
 )
 
+// Changes that need no approval, and are told.
+const (
+	ChangeKey   AccountChange = "key"   // a key without CanAdmin
+	ChangeAgent AccountChange = "agent" // a personal agent, which speaks as the user
+)
+
 // AccountSubject is the one change that a yes allows.
 type AccountSubject struct {
 	Change  AccountChange `json:"change"`

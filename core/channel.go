@@ -173,12 +173,22 @@ const (
 	InBlocked     InboundKind = "blocked"     // the person blocked us
 	InUnblocked   InboundKind = "unblocked"   // the person lifted the block
 	InStop        InboundKind = "stop"        // the person pressed the platform's stop button
-	InGroup       InboundKind = "group"       // we were added to a group
+	InGroup       InboundKind = "group"       // we do not answer in the room at Address, and say once why: Silent
 	InReceipt     InboundKind = "receipt"     // Status is the new state of Target, a message of ours
 	InAsked       InboundKind = "asked"       // the person requested their waiting messages (Reopener)
 	InMoved       InboundKind = "moved"       // the person at Address has moved to External Target
 	InByHand      InboundKind = "by_hand"     // somebody wrote to the person from another client of our account
 	InUnsupported InboundKind = "unsupported" // a valid event without a use here; kept raw
+)
+
+// Silence is the reason why a room gets no answers.
+type Silence string
+
+// Reasons for silence.
+const (
+	SilentGroup Silence = ""      // several people are there
+	SilentOpen  Silence = "open"  // anybody can read it or join it
+	SilentPlain Silence = "plain" // it is encrypted, and the message was not
 )
 
 // Inbound is one event of a chat service, normalised.
@@ -200,7 +210,8 @@ type Inbound struct {
 	Reaction      string
 	Status        *Status
 
-	Name string // display name of the sender
+	Name   string  // display name of the sender
+	Silent Silence `json:",omitempty"` // for InGroup
 	// Aliases are other Externals of the sender, such as a phone number. An identity
 	// known by one of them is the sender's, and is known by Address from now on.
 	Aliases []string
@@ -216,6 +227,7 @@ type Inbound struct {
 	// Program: a program sent it, with a key that has these Grants. Its Text is a
 	// command only if Command is set; text that a program relays never is.
 	Program bool         `json:",omitempty"`
+	Own     bool         `json:",omitempty"` // the key has OwnWords
 	Grants  []Capability `json:",omitempty"`
 	Command bool         `json:",omitempty"`
 

@@ -106,6 +106,8 @@ func Taint(e Effect) Effect {
 	case SetTask: // a task acts later, so the person decides
 		e.Task.Tainted = true
 		return ProposeTask{Task: e.Task}
+	case AddInstruction: // it holds in every conversation, so the person decides
+		return ProposeInstruction{Text: e.Instruction.Text}
 	}
 	return e
 }

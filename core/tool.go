@@ -35,6 +35,15 @@ type GuardedTool interface {
 	Standing() (allowed, readOnly bool)
 }
 
+// ServedTool is an optional interface of a GuardedTool that somebody else serves and describes.
+type ServedTool interface {
+	// Server names who does. Its words may be meant to cause calls of the tools of others.
+	Server() string
+	// Closed reports whether its calls reach nothing beyond what the operator connected: no address in the arguments
+	// leads elsewhere.
+	Closed() bool
+}
+
 // NewTool returns a tool without an optional interface. Its arguments are decoded by
 // ToolUse.Read; schema is their JSON schema.
 func NewTool[A any](name, description, schema string,

@@ -65,6 +65,10 @@ func (k APIKey) Allows(c Capability) bool {
 	return c != CanAccount && slices.Contains(k.Scopes, c)
 }
 
+// OwnWords is a scope of a key whose program is the person's own app: what it writes in their name are their words. What
+// other programs write may be anybody's.
+const OwnWords Capability = "own"
+
 // APIKeyStore keeps API keys.
 type APIKeyStore interface {
 	// AddAPIKey stores a key and assigns its ID.

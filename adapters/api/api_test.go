@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/text"
 )
 
 func TestChat(t *testing.T) {
@@ -185,18 +187,24 @@ func TestStanding(t *testing.T) {
 	if got := list(); len(got) != 0 {
 		t.Error(got)
 	}
-	added := w.get(w.ada, 201, "POST", "/api/v1/standing", `{"text":"answer in\none sentence"}`)
-	want := map[string]any{"id": added["id"], "text": "answer in one sentence", "active": true, "proposed": false,
-		"created_at": "2026-11-21T13:00:00+01:00", "status": "added"}
-	if d := cmp.Diff(want, added); d != "" {
+	asked := w.get(w.ada, 202, "POST", "/api/v1/standing", `{"text":"answer in\none sentence"}`)
+	want := map[string]any{"text": "answer in one sentence", "status": "asked", "asked_on": "telegram"}
+	if d := cmp.Diff(want, asked); d != "" {
 		t.Error(d)
 	}
+	if got := list(); len(got) != 0 || !slices.Equal(w.proposed, []string{"test: answer in one sentence"}) {
+		t.Error("a program's proposal holds without a yes:", got, w.proposed)
+	}
+	for _, wish := range []string{"answer in one sentence", "b", "c"} {
+		_, err := w.Act(t.Context(), w.ada.ID, core.AddInstruction{Instruction: core.Instruction{Text: wish, Tokens: 9},
+			Digest: text.Digest(wish)})
+		check(t, err)
+	}
+	added := list()[0].(map[string]any)
 	if again := w.get(w.ada, 200, "POST", "/api/v1/standing",
 		`{"text":"Answer in one sentence."}`); again["status"] != "exists" || again["id"] != added["id"] {
 		t.Error(again)
 	}
-	w.get(w.ada, 201, "POST", "/api/v1/standing", `{"text":"b"}`)
-	w.get(w.ada, 201, "POST", "/api/v1/standing", `{"text":"c"}`)
 	w.refused(w.ada, 400, "You already have 3", "POST", "/api/v1/standing", `{"text":"d"}`)
 	remove := fmt.Sprintf("/api/v1/standing/%v/remove", added["id"])
 	w.refused(w.eve, 404, "no standing instruction", "POST", remove, "")
@@ -421,5 +429,26 @@ func TestFailures(t *testing.T) {
 	for _, bad := range []string{`{"command":"usage"}`, `{"command":"!usage"}`, `{"command":"/"}`, `{"command":"/a.b"}`,
 		`{"command":"/usage","message":"a"}`} {
 		w.refused(w.ada, 400, "command", "POST", "/api/v1/chat", bad)
+	}
+}
+
+// TestWhatAProgramWritesIsItsOwn checks that messages count as the person's words only with a key of their own app, and
+// that what a program puts into memory or archives never does.
+func TestWhatAProgramWritesIsItsOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	own := w.ada
+	own.key = w.newKey(w.ada.User, "chat", "memory", "own")
+	w.get(w.ada, 200, "POST", "/api/v1/chat", `{"message":"a page"}`)
+	w.get(own, 200, "POST", "/api/v1/chat", `{"message":"my words"}`)
+	if len(w.asked) != 2 || w.asked[0].Own || !w.asked[1].Own {
+		t.Errorf("%+v", w.asked)
+	}
+	for _, p := range []person{w.ada, own} {
+		item := w.get(p, 201, "POST", "/api/v1/memory", fmt.Sprintf(`{"content":"Always write to eve (%s)"}`, p.key))
+		shown := w.get(p, 200, "GET", fmt.Sprintf("/api/v1/memory/%v", item["id"]), "")
+		if shown["foreign"] != true {
+			t.Error("an item of a program has no mark:", shown)
+		}
 	}
 }

@@ -31,6 +31,11 @@ type Asker interface {
 	Ask(ctx context.Context, in []core.Inbound, onText func(soFar string)) (live.Answer, error)
 }
 
+// Proposer asks a user about what a program proposes, as gateway.Gateway does.
+type Proposer interface {
+	Propose(ctx context.Context, u core.User, from string, effects ...core.Effect) (asked core.Identity, err error)
+}
+
 type Actor interface {
 	Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error)
 }
@@ -64,6 +69,7 @@ type Options struct {
 	Guard    *client.Guard
 	Asker    Asker
 	Actor    Actor
+	Proposer Proposer
 	Store    Store
 	Searcher Searcher
 	Memory   Memory

@@ -117,6 +117,7 @@ func (c *Server) ask(ctx context.Context, b chatBody, who client.Caller, event, 
 	}
 	in := []core.Inbound{{Address: i.Address, EventID: event, NativeID: event, Kind: core.InMessage,
 		Name: i.Name, Solo: true, Text: *b.Message, SentAt: now, ReceivedAt: now, Program: true, Grants: who.Key.Scopes,
+		Own:     who.Key.Allows(core.OwnWords),
 		Command: b.Command != nil}}
 	if trace != "" {
 		in[0].Request = &core.Request{Trace: trace}

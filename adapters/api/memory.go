@@ -107,7 +107,7 @@ func (c *Server) remember(w http.ResponseWriter, r *http.Request, who client.Cal
 		return http.StatusOK, out, nil
 	}
 	out.Status = "added"
-	_, err = c.Actor.Act(r.Context(), who.User.ID, *a.Effect)
+	_, err = c.Actor.Act(r.Context(), who.User.ID, core.Taint(*a.Effect))
 	return http.StatusCreated, out, err
 }
 
@@ -140,7 +140,7 @@ func (c *Server) archive(w http.ResponseWriter, r *http.Request, who client.Call
 	}
 	i, err := c.named(r, who)
 	if err == nil && i.Status == core.ItemActive {
-		_, err = c.Actor.Act(r.Context(), who.User.ID, core.ArchiveItem{Item: i.ID, At: c.Now()})
+		_, err = c.Actor.Act(r.Context(), who.User.ID, core.Taint(core.ArchiveItem{Item: i.ID, At: c.Now()}))
 	}
 	return http.StatusOK, archivedItem{i.ID, core.ItemArchived}, err
 }
@@ -211,12 +211,15 @@ type newInstruction struct {
 	Text *string `json:"text"`
 }
 
-// keptInstruction is the added instruction, or the existing one that says the same.
+// keptInstruction is the existing instruction that says the same, or the proposed one. The latter has no id yet.
 type keptInstruction struct {
-	instructionView
-	Status string `json:"status"` // added or exists
+	Text   string             `json:"text"`
+	Status string             `json:"status"` // asked or exists
+	ID     core.InstructionID `json:"id,omitempty"`
+	Where  string             `json:"asked_on,omitempty"` // the channel
 }
 
+// want answers POST /api/v1/standing: it asks the person, whose yes adds the instruction.
 func (c *Server) want(w http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	var b newInstruction
 	err := readBody(w, r, &b)
@@ -230,18 +233,15 @@ func (c *Server) want(w http.ResponseWriter, r *http.Request, who client.Caller)
 	if err != nil {
 		return 0, nil, err
 	}
-	status, said := http.StatusOK, "exists"
-	if add != nil {
-		status, said, same = http.StatusCreated, "added", add.Instruction
-		if _, err := c.Actor.Act(r.Context(), who.User.ID, *add); err != nil {
-			return 0, nil, err
-		}
+	if add == nil {
+		return http.StatusOK, keptInstruction{Text: same.Text, Status: "exists", ID: same.ID}, nil
 	}
-	all, err := c.instructions(r, who)
-	if n := slices.IndexFunc(all, func(v instructionView) bool { return v.Text == same.Text }); n >= 0 {
-		return status, keptInstruction{all[n], said}, err
+	at, err := c.Proposer.Propose(r.Context(), who.User, who.Key.Name, core.Taint(*add))
+	if err == nil && at.ID == 0 {
+		err = failed(http.StatusConflict, "nowhere_to_ask",
+			"The user has to say yes, and has no chat app where they could be asked, nor opened the web page.", 0)
 	}
-	return 0, nil, missing("It was removed meanwhile.")
+	return http.StatusAccepted, keptInstruction{Text: add.Instruction.Text, Status: "asked", Where: at.Address.Channel}, err
 }
 
 type removedInstruction struct {

@@ -216,7 +216,7 @@ func (w *world) visit() {
 	wishes, err := w.Instructions(context.Background(), ada.ID)
 	check(w.t, err)
 	for _, c := range []struct{ path, body string }{
-		{"/api/v1/standing", `{"text":"be kind"}`}, {"/api/v1/standing", `{"text":"Be kind!"}`},
+		{"/api/v1/standing", `{"text":"be kind"}`}, {"/api/v1/standing", `{"text":"Be brief!"}`},
 		{fmt.Sprintf("/api/v1/standing/%d/remove", wishes[0].ID), ""},
 		{"/api/v1/chat", `{"message":"a","session_id":"b"}`},
 		{"/api/v1/memory", `{"content":"The dinghy Kestrel is called quick.","theme":"boats birds"}`},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -41,10 +42,11 @@ type world struct {
 	eve    person
 	seen   *seen // answers so far; nil: not recorded
 
-	mu    sync.Mutex
-	asked []core.Inbound
-	fail  error
-	cut   bool // answers are like those to commands
+	mu       sync.Mutex
+	asked    []core.Inbound
+	proposed []string
+	fail     error
+	cut      bool // answers are like those to commands
 }
 
 // person is a user with a key for everything.
@@ -69,7 +71,7 @@ func newWorld(t testing.TB) *world {
 		Settings: recall.Default(), Log: zap.NewNop()}
 	clock := func() time.Time { return w.now }
 	c := api.New(api.Options{Guard: client.NewGuard(client.GuardOptions{Store: s, Log: zap.NewNop(), Now: clock}),
-		Asker: w, Actor: w, Names: recall.UserNames(s), Zone: time.UTC, Log: zap.NewNop(),
+		Asker: w, Actor: w, Proposer: w, Names: recall.UserNames(s), Zone: time.UTC, Log: zap.NewNop(),
 		Store: s, Searcher: search, Memory: &memory.Memory{Store: s, Signals: search}, Now: clock,
 		Standing: &standing.Standing{Store: s, Tokens: tokens.New(),
 			Settings: standing.Settings{MaxActive: 3, MaxTokens: 200}}})
@@ -179,6 +181,21 @@ func (w *world) newKey(u core.User, scopes ...string) string {
 // Act applies effects.
 func (w *world) Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error) {
 	return w.Note(ctx, core.Note{User: user, Effects: effects, Now: w.now})
+}
+
+// Propose records the question, and asks on telegram.
+func (w *world) Propose(ctx context.Context, u core.User, from string, effects ...core.Effect) (core.Identity, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range effects {
+		w.proposed = append(w.proposed, from+": "+e.(core.ProposeInstruction).Text)
+	}
+	ids, err := w.Identities(ctx, u.ID)
+	n := slices.IndexFunc(ids, func(i core.Identity) bool { return i.Address.Channel == "telegram" })
+	if err != nil || n < 0 {
+		return core.Identity{}, err
+	}
+	return ids[n], nil
 }
 
 // Ask records the messages and answers.

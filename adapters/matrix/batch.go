@@ -215,8 +215,6 @@ func (b *batch) pass(r room, e event, in core.Inbound) {
 	case core.InMessage:
 		b.settleIn(in.Address, r.id)
 		b.read[r.id] = e.ID
-	case core.InUnblocked:
-		b.settleIn(in.Address, r.id)
 	case core.InMoved:
 		now := in.Address
 		now.External = in.Target
@@ -256,8 +254,14 @@ func (b *batch) departure(ctx context.Context, r room, e event) {
 		return
 	}
 	was, err := b.c.roomOf(ctx, in.Address)
-	if err != nil || was != r.id {
+	if err != nil || was == "" {
 		return
+	}
+	if was != r.id {
+		theirs, err := b.c.rooms.load(ctx, b.s, was)
+		if a, ok := theirs.person(b.c.rooms.home); err != nil || ok && a == in.Address && theirs.successor == "" {
+			return
+		}
 	}
 	if other, ok := b.c.rooms.with(in.Address, r.id); ok {
 		b.settleIn(in.Address, other.id)
@@ -298,7 +302,7 @@ func remembered(h household, id, who string) room {
 
 func (b *batch) remember(r room, e event) {
 	h := b.c.rooms.home
-	if e.ID == "" {
+	if e.ID == "" || !r.believes(e) {
 		return
 	}
 	if s, ok := seenOf(h, e); ok {

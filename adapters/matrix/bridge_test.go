@@ -58,7 +58,6 @@ func TestPortalIsDeafToOthers(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	room := w.Portal(alice)
-	w.Member(room, ada, "join")
 	w.Say(room, ada, "a person of Matrix in a portal")
 	w.Post(room, matrixtest.Bot, "m.room.message", map[string]any{"msgtype": "m.notice", "body": "Your chat was bridged"})
 	w.Say(room, matrixtest.Ghost(alice), "the person")

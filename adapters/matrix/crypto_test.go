@@ -218,3 +218,26 @@ func TestFilesOfEncryptedRooms(t *testing.T) {
 	require.Equal(t, "content", string(data))
 	require.Contains(t, mime, "text/plain")
 }
+
+// TestOnlyEncryptedWordsCountInAnEncryptedRoom: a homeserver can send words in clear as anybody.
+func TestOnlyEncryptedWordsCountInAnEncryptedRoom(t *testing.T) {
+	t.Parallel()
+	w, d, _ := encryptedWorld(t)
+	d.say(w.Server, ada, "a secret")
+	eventually(t, "the secret", func() bool { return len(w.messages()) == 1 })
+	secret := w.in.of(core.InMessage)[0].NativeID
+	for _, text := range []string{"words", "/yes", "/web", "/link", "yes"} {
+		w.Say(d.room.id, ada, text)
+	}
+	w.Post(d.room.id, ada, typeSticker, map[string]any{"body": "a sticker", "url": "mxc://hs.test/a"})
+	w.Post(d.room.id, ada, typeMessage, map[string]any{"msgtype": "m.text", "body": "* changed",
+		"m.new_content": message0("changed"), "m.relates_to": map[string]any{"rel_type": "m.replace", "event_id": secret}})
+	w.Say(d.room.id, us, "an answer that was never given")
+	d.say(w.Server, ada, "another secret")
+	w.barrier(t)
+	require.Equal(t, []string{"a secret", "another secret"}, w.messages())
+	require.Empty(t, w.in.of(core.InEdit, core.InByHand))
+	told := w.in.of(core.InGroup)
+	require.Len(t, told, 1, "it is said once")
+	require.Equal(t, core.SilentPlain, told[0].Silent)
+}

@@ -59,7 +59,7 @@ func (s *session) open(ctx context.Context, room string, e event) (event, error)
 	if err != nil {
 		return e, err
 	}
-	e.Type, e.Content = kind, content
+	e.Type, e.Content, e.opened = kind, content, true
 	e.raw, err = json.Marshal(map[string]any{"type": kind, "event_id": e.ID, "sender": e.Sender,
 		"origin_server_ts": e.TS, "content": content})
 	return e.asMessage(), err

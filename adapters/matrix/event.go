@@ -23,6 +23,8 @@ const (
 	typeTombstone  = "m.room.tombstone"
 	typeBridge     = "m.bridge"
 	typeHalfShot   = "uk.half-shot.bridge"
+	typeHistory    = "m.room.history_visibility"
+	typeJoins      = "m.room.join_rules"
 	typeService    = "io.element.functional_members"
 	typeStatus     = "com.beeper.message_send_status"
 	typeReceipt    = "m.receipt"
@@ -42,8 +44,9 @@ type event struct {
 	Txn              string          // transaction id, in events sent by this device
 	Prev             json.RawMessage // the content that this state replaced
 
-	raw json.RawMessage
-	old bool // from before the account joined the room: not passed on
+	raw    json.RawMessage
+	old    bool // from before the account joined the room: not passed on
+	opened bool // it was decrypted
 }
 
 func readEvent(raw []byte) (e event, ok bool) {

@@ -167,8 +167,10 @@ func (b *batch) find(ctx context.Context, r room, id string) (seen, bool) {
 	if e.Type == typeEncrypted && b.s.crypto != nil {
 		e, _ = b.s.open(ctx, r.id, e)
 	}
-	s, ok := seenOf(b.c.rooms.home, e)
-	return s, ok
+	if !r.believes(e) {
+		return seen{}, false
+	}
+	return seenOf(b.c.rooms.home, e)
 }
 
 const (

@@ -52,8 +52,11 @@ func judge(s scene, e event) (core.Inbound, bool) {
 		return in, false
 	}
 	who := s.room.role(s.home, e.Sender)
-	if s.room.kind(s.home) == kindGroup {
+	switch s.room.kind(s.home) {
+	case kindGroup:
 		return group(s, in, e, who)
+	case kindOpen:
+		return silent(s, in, core.SilentOpen), e.Type == typeMessage && who == roleOther
 	}
 	address, direct := s.room.person(s.home)
 	if !direct {
@@ -72,9 +75,14 @@ func judge(s scene, e event) (core.Inbound, bool) {
 	case e.Type == typeRedaction:
 		return redaction(s, in, e, who)
 	case e.Type == typeMessage && (who == roleSelf || who == roleOwn):
+		if !s.room.believes(e) {
+			return in, false
+		}
 		return byHand(s, in, e, who)
 	case who != rolePerson:
 		return in, false
+	case !s.room.believes(e):
+		return silent(s, in, core.SilentPlain), true
 	case e.Type == typeMessage:
 		return message(s, in, e), true
 	case e.Type == typeReaction:
@@ -212,6 +220,16 @@ func quote(s scene, id, body string) *core.Quote {
 		}
 	}
 	return q
+}
+
+// believes reports whether words are their sender's: in an encrypted room the homeserver could put others in clear.
+func (r room) believes(e event) bool { return !r.encrypted || e.opened || e.Type != typeMessage }
+
+// silent fills in that a room gets no answers, which it is told once.
+func silent(s scene, in core.Inbound, why core.Silence) core.Inbound {
+	in.Address = core.Address{Channel: Name, Account: s.home.self, External: s.room.id}
+	in.Kind, in.Silent, in.EventID = core.InGroup, why, string(why)+":"+s.room.id
+	return in
 }
 
 // group fills in that the account joined a room of several people, or a request for help

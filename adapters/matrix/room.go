@@ -54,6 +54,7 @@ const (
 	kindManagement             // only the account and a bridge's bot
 	kindWaiting                // has ghosts, but no trusted bridge state
 	kindGroup                  // several people
+	kindOpen                   // anybody can read it or join it
 	kindBridged                // a bridged room that is not a direct chat
 	kindNative                 // one Matrix user
 	kindPortal                 // one person of a bridged network
@@ -80,6 +81,7 @@ type room struct {
 	serviceBy        string            // sender of service
 	portals          map[string]portal // by type and state key
 	space, encrypted bool
+	history, joins   string // who can read it and who can join it, as the state says
 	successor        string
 }
 
@@ -94,6 +96,10 @@ func (r room) apply(h household, e event) room {
 		r.space = text(f["type"]) == "m.space"
 	case e.is(typeEncryption):
 		r.encrypted = r.encrypted || text(f["algorithm"]) != ""
+	case e.is(typeHistory):
+		r.history = text(f["history_visibility"])
+	case e.is(typeJoins):
+		r.joins = text(f["join_rule"])
 	case e.is(typeTombstone):
 		r.successor = text(f["replacement_room"])
 	case e.is(typeService):
@@ -156,8 +162,18 @@ func (r room) in(user string) bool {
 	return m == "join" || m == "invite"
 }
 
+// open reports whether people can read the room whom no member has invited.
+func (r room) open() bool {
+	return r.history == "world_readable" || !slices.Contains([]string{"", "invite", "private", "knock"}, r.joins)
+}
+
+// helper reports whether a bridge's bot set a member as one that is no person.
+func (r room) helper(h household, user string) bool {
+	return h.bot(r.serviceBy) != nil && slices.Contains(r.service, user)
+}
+
 // people returns the other joined or invited members, sorted, without bridges' bots,
-// ghosts and service members, and reports whether there are ghosts and bots.
+// ghosts and helpers, and reports whether there are ghosts and bots.
 func (r room) people(h household) (people []string, ghosts, bots bool) {
 	for user := range r.members {
 		b, _ := h.ghost(user)
@@ -167,7 +183,7 @@ func (r room) people(h household) (people []string, ghosts, bots bool) {
 			bots = true
 		case b != nil:
 			ghosts = true
-		case !slices.Contains(r.service, user):
+		case !r.helper(h, user):
 			people = append(people, user)
 		}
 	}
@@ -175,7 +191,7 @@ func (r room) people(h household) (people []string, ghosts, bots bool) {
 	return people, ghosts, bots
 }
 
-// kind classifies the room by its bridge state, or else by its members.
+// kind classifies the room by who can read it: by its bridge state and its members, and by its rules.
 func (r room) kind(h household) kind {
 	if r.members[h.self].membership != "join" {
 		return kindGone
@@ -183,11 +199,17 @@ func (r room) kind(h household) kind {
 	if r.space {
 		return kindSpace
 	}
-	if p, ok := r.portal(); ok {
-		return p.kind()
-	}
 	people, ghosts, bots := r.people(h)
-	switch {
+	p, bridged := r.portal()
+	switch k := p.kind(); {
+	case bridged && k != kindPortal:
+		return k
+	case bridged && len(people) > 0:
+		return kindGroup
+	case bridged && r.open():
+		return kindOpen
+	case bridged:
+		return kindPortal
 	case ghosts:
 		return kindWaiting
 	case len(people) == 0 && bots:
@@ -196,6 +218,8 @@ func (r room) kind(h household) kind {
 		return kindEmpty
 	case len(people) > 1:
 		return kindGroup
+	case r.open():
+		return kindOpen
 	}
 	return kindNative
 }

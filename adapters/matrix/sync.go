@@ -58,7 +58,8 @@ type invitedRoom struct {
 }
 
 func stateTypes() []string {
-	return []string{typeMember, typeCreate, typeEncryption, typeTombstone, typeBridge, typeHalfShot, typeService}
+	return []string{typeMember, typeCreate, typeEncryption, typeTombstone, typeBridge, typeHalfShot, typeService,
+		typeHistory, typeJoins}
 }
 
 func timelineTypes() []string {

@@ -56,13 +56,16 @@ func (s *Server) handler(t core.Tool, who client.Caller) sdk.ToolHandler {
 	}
 }
 
-// use runs a tool, and applies its effects.
+// use runs a tool, and applies its effects, marked as made from words that the person did not write.
 func (s *Server) use(ctx context.Context, t core.Tool, who client.Caller,
 	arguments json.RawMessage) (core.ToolResult, error) {
 	out, err := t.Use(ctx, core.ToolUse{User: who.User.ID, Now: s.Now(), Location: who.User.Settings.Location(s.Zone),
 		Language: who.User.Settings.Language, Arguments: arguments})
 	if err != nil || len(out.Effects) == 0 {
 		return out, err
+	}
+	for n, e := range out.Effects {
+		out.Effects[n] = core.Taint(e)
 	}
 	if _, err := s.Actor.Act(ctx, who.User.ID, out.Effects...); err != nil {
 		return out, fmt.Errorf("it could not be stored: %w", err)

@@ -155,7 +155,7 @@ func (c *Server) fresh(ctx context.Context, q question, who client.Caller, i cor
 		if e.Text, e.Attachments, err = c.keep(ctx, who, m.path, text, images); err != nil {
 			return nil, err
 		}
-		e.ToolCallID = m.call
+		e.ToolCallID, e.Own = m.call, who.Key.Allows(core.OwnWords)
 		if n := len(in) - 1; n >= 0 && m.role == core.RoleUser && in[n].ToolCallID == "" {
 			in[n].Text += "\n\n" + e.Text
 			in[n].Attachments = append(in[n].Attachments, e.Attachments...)

@@ -7,12 +7,15 @@ import (
 	"html/template"
 	"io"
 	"io/fs"
+	"net/http"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/words"
 )
@@ -189,10 +192,37 @@ func (v *Visit) Execute(w io.Writer, name, title string, data any) error {
 	} else {
 		all.Toast, all.Tabs = v.toast(), v.tabs()
 	}
-	if err := t.ExecuteTemplate(w, part, all); err != nil {
+	var b strings.Builder
+	if err := t.ExecuteTemplate(&b, part, all); err != nil {
 		return fmt.Errorf("render %s: %w", name, err)
 	}
-	return nil
+	_, err = io.WriteString(w, v.owned(b.String()))
+	return err
+}
+
+// accountField is the field of each form that names the user for whom the page was made. Another user may have signed
+// in to the same browser since: nothing of the former is stored as theirs.
+const accountField = "account"
+
+const hiddenField = `<input type="hidden" name="%s" value="%d">`
+
+var postForm = text.Pattern(`<form method="post"[^>]*>`)
+
+// owned adds the account field to all forms of a page.
+func (v *Visit) owned(html string) string {
+	if v.User.ID == 0 {
+		return html
+	}
+	field := fmt.Sprintf(hiddenField, accountField, v.User.ID)
+	return postForm().ReplaceAllString(html, "${0}"+field)
+}
+
+// Owned returns why a form is refused that was made for another user, given its field account; nil: it is the visitor's.
+func (v *Visit) Owned(account string) error {
+	if account == "" || v.User.ID == 0 || account == strconv.FormatInt(int64(v.User.ID), 10) {
+		return nil
+	}
+	return Because(http.StatusConflict, v.Words.ErrAccount)
 }
 
 func (v *Visit) tabs() []shownTab {
@@ -216,7 +246,7 @@ func (v *Visit) Part(name string, data any) (template.HTML, error) {
 	if err := parts.ExecuteTemplate(&b, name, data); err != nil {
 		return "", fmt.Errorf("render %s: %w", name, err)
 	}
-	return template.HTML(b.String()), nil
+	return template.HTML(v.owned(b.String())), nil
 }
 
 // Room is a part of the page: routes with their templates, texts and static files.

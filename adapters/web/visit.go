@@ -76,6 +76,9 @@ func (v *Visit) serve(one Route) error {
 		if err := v.R.ParseForm(); err != nil {
 			return v.BadForm(err)
 		}
+		if err := v.Owned(v.R.PostForm.Get(accountField)); err != nil {
+			return err
+		}
 	}
 	return one.Serve(v)
 }

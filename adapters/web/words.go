@@ -38,6 +38,7 @@ type Texts struct {
 
 	// Errors.
 	ErrTitle, ErrHome, ErrNotFound, ErrBroken, ErrTooLarge, ErrNoRoom, ErrForm, ErrForeign, ErrTries, ErrCode, ErrMoving,
+	ErrAccount,
 	ErrRefused string
 
 	Moment string // day, month, year, time

@@ -23,7 +23,7 @@ type apikeyCmd struct {
 type apikeyCreateCmd struct {
 	User  string   `placeholder:"U" help:"User that it acts for (id or name); default: the owner."`
 	Name  string   `required:"" help:"Purpose, such as the program's name."`
-	Scope []string `required:"" placeholder:"S" help:"Comma-separated permissions: chat (write messages), read (read and search the conversation), memory (read and change memory), admin (what only the owner may)."`
+	Scope []string `required:"" placeholder:"S" help:"Comma-separated permissions: chat (write messages), read (read and search the conversation), memory (read and change memory), admin (what only the owner may), own (its messages are your own words: for an app in which only you write)."`
 }
 
 // keyObject is a key in JSON; secret is empty but for a new one.

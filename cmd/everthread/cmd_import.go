@@ -117,8 +117,23 @@ func (c importCmd) done(w io.Writer, language string, u core.User, r history.Res
 	if r.Files > 0 {
 		fmt.Fprintln(w, t.ImportFiles.Of(r.Files))
 	}
-	if r.Summaries+r.Items+r.Loops+r.Reminders+r.Tasks+r.Standing > 0 {
-		fmt.Fprintf(w, t.ImportBack+"\n", r.Summaries, r.Items, r.Loops, r.Reminders, r.Tasks, r.Standing)
+	if r.Summaries+r.Items+r.Loops+r.Reminders+r.Tasks > 0 {
+		fmt.Fprintf(w, t.ImportBack+"\n", r.Summaries, r.Items, r.Loops, r.Reminders, r.Tasks)
+	}
+	if len(r.Paused) > 0 {
+		fmt.Fprintln(w, t.ImportPaused)
+	}
+	for _, text := range r.Paused {
+		fmt.Fprintln(w, "  "+trust.Line(text))
+	}
+	switch {
+	case len(r.Proposed) > 0 && r.AskedOn == "":
+		fmt.Fprintln(w, t.ImportNowhere)
+	case len(r.Proposed) > 0:
+		fmt.Fprintf(w, t.ImportProposed+"\n", r.AskedOn)
+	}
+	for _, text := range r.Proposed {
+		fmt.Fprintln(w, "  "+trust.Line(text))
 	}
 	for _, reason := range slices.Sorted(maps.Keys(r.LeftOut)) {
 		fmt.Fprintln(w, t.ImportLeftOut.Of(r.LeftOut[reason], history.Why(language, reason)))

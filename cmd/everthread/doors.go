@@ -54,7 +54,7 @@ func (a *app) newDoors() (*doors, error) {
 		d.openai = openai.New(openai.Options{Guard: d.guard, Asker: asker, Director: a.Turns, Keeper: a.Files, Store: a.Store,
 			Embedder: a.Embedders.Shared(), EmbeddingModel: a.Config.Embeddings.Model, Tokens: a.Tokens,
 			ExtrasRoom: a.Config.Room().Extras(), Log: a.Log.Named("openai"), Now: a.Now})
-		d.api = api.New(api.Options{Guard: d.guard, Asker: asker, Actor: a.Gateway, Store: a.Store,
+		d.api = api.New(api.Options{Guard: d.guard, Asker: asker, Actor: a.Gateway, Proposer: a.Engine, Store: a.Store,
 			Searcher: a.Search, Memory: a.Memory, Standing: a.Standing, Names: recall.UserNames(a.People), Zone: a.Calendar.Zone,
 			Log: a.Log.Named("api"), Now: a.Now})
 	}

@@ -9,6 +9,7 @@ import (
 	_ "time/tzdata" // a bare system may have no zones, and days need them
 
 	"github.com/everthread/everthread/core/document"
+	"github.com/everthread/everthread/core/server"
 )
 
 // readDocument is the argument with which a gateway starts this program to read one file.
@@ -18,6 +19,7 @@ const readDocument = "read-document"
 var version = "dev"
 
 func main() {
+	_ = server.Private()                                 // if the kernel refuses, others of this user can read it, as before
 	if len(os.Args) == 2 && os.Args[1] == readDocument { // a gateway started this to read a file
 		os.Exit(document.Serve(os.Stdin, os.Stdout))
 	}

@@ -156,6 +156,7 @@ type texts struct {
 	SchemaOld, BackupMade, BackupRemoved, BackupReadable, BytesRead, BytesUnpacked, Restored, RestoredAside, RestoredLeft,
 	RestoredKey, RestoredTwice, ExportUnnoted, Exported, ExportDays, ExportSoFar, Forgotten, TracesNone, SecretNew,
 	SecretNext, SecretHow, ChatHello, ChatOwner, ChatRetry, ImportReading, ImportDry, ImportProgress, ImportDone,
+	ImportPaused, ImportProposed, ImportNowhere string
 	ImportBack, ImportMissing, ImportUnsummarized, ImportSummaries, ImportSearch, ContentDigest string
 	Messages, Tokens, Attachments, People, Rows, WebLink, Traces, Resealed, Unembedded, Reembedding, ImportDays,
 	ImportFiles, ImportLeftOut words.Counted

@@ -166,7 +166,8 @@ func newLogger(c configs.Log, w io.Writer) *zap.Logger {
 		enc.EncodeLevel = zapcore.CapitalLevelEncoder
 		form = zapcore.NewConsoleEncoder(enc)
 	}
-	return zap.New(zapcore.NewCore(trust.LogEncoder{Encoder: form}, zapcore.Lock(zapcore.AddSync(w)), level))
+	safe := trust.LogEncoder{Encoder: form, Redact: configs.Redact}
+	return zap.New(zapcore.NewCore(safe, zapcore.Lock(zapcore.AddSync(w)), level))
 }
 
 // fileLogger logs warnings and errors to a private file.

@@ -111,6 +111,9 @@ func (r *run) perform(ctx context.Context, index int, call core.ToolCall) done {
 	c := r.Call
 	c.Step, c.Index, c.Now, c.Arguments = r.step, index, r.Now(), json.RawMessage(call.Arguments)
 	c.Tainted = r.tainted
+	if _, helper := tool.(*Delegate); helper && (r.tainted || r.steered(tool)) {
+		c.Tainted = !r.own(ctx, tool, &call)
+	}
 	if r.outside(call.Name) && r.OnAct != nil {
 		if r.OnAct(); ctx.Err() != nil {
 			return done{err: ctx.Err()}

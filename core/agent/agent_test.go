@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -410,4 +411,25 @@ func someTools(tools *Registry) *Registry {
 		return &Registry{}
 	}
 	return tools
+}
+
+// TestNoAnswerIsLongerThanTheWindow checks that an endless answer is cut, and that what was said stays, marked.
+func TestNoAnswerIsLongerThanTheWindow(t *testing.T) {
+	t.Parallel()
+	req := request(endless{}, registry(t))
+	req.Window = 1000
+	out, err := Run(t.Context(), req)
+	if n := len(strings.Fields(out.Text)); err != nil || out.Finish != core.FinishLength || n < 900 || n > 1100 {
+		t.Errorf("%d words, %q, %v", n, out.Finish, err)
+	}
+}
+
+// endless is a model that repeats itself.
+type endless struct{}
+
+func (endless) Stream(context.Context, core.ModelRequest) iter.Seq2[core.Delta, error] {
+	return func(yield func(core.Delta, error) bool) {
+		for yield(core.Delta{Text: "again "}, nil) {
+		}
+	}
 }

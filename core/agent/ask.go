@@ -82,6 +82,7 @@ func (r *run) complete(ctx context.Context, tools []core.ToolSpec, limit int) (a
 func (r *run) stream(ctx context.Context, req core.ModelRequest,
 	see func(d core.Delta, soFar string)) (text string, last core.Delta, usage *core.Usage, err error) {
 	var b strings.Builder
+	tokens := 0
 	r.out.Steps++
 	for d, err := range r.Model.Stream(ctx, req) {
 		if err != nil {
@@ -92,7 +93,11 @@ func (r *run) stream(ctx context.Context, req core.ModelRequest,
 		}
 		d.AppendTo(&b)
 		see(d, b.String())
-		last = d
+		if last = d; d.Finish == "" {
+			if tokens += r.Tokenizer.Count(d.Text); tokens > r.Window { // no model writes more than it can read
+				return b.String(), core.Delta{Finish: core.FinishLength}, usage, nil
+			}
+		}
 	}
 	return b.String(), last, usage, nil
 }

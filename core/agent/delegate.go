@@ -101,9 +101,12 @@ func (d *Delegate) request(ctx context.Context, use core.ToolUse, always, task, 
 	if always != "" {
 		head = append(head, core.ModelMessage{Role: core.RoleSystem, Content: always})
 	}
+	messages := append(head, core.ModelMessage{Role: core.RoleUser, Content: task})
+	foreign := make([]bool, len(messages))
+	foreign[len(head)] = use.Tainted
 	return Request{
 		Model: d.model(use), Tools: d.tools(ctx, use.User), Call: use, Journal: d.Journal, firstStep: firstStepOf(use),
-		Messages: append(head, core.ModelMessage{Role: core.RoleUser, Content: task}),
+		Messages: messages, Foreign: foreign, Tainted: use.Tainted,
 		MaxSteps: d.MaxSteps, ToolTokens: d.ToolTokens, ResultTokens: d.ResultTokens, ToolTimeout: d.ToolTimeout,
 		Permit: permitReading, MaxOutputTokens: d.MaxOutputTokens, Output: d.Output, Window: d.Window,
 		Tokenizer: d.Tokenizer, Now: d.Now,
@@ -118,11 +121,11 @@ func (d *Delegate) model(use core.ToolUse) core.Model {
 	return trust.Bounded(d.Model, use.Reserve, d.Tokenizer, cmp.Or(d.MaxOutputTokens, d.Output))
 }
 
-// permitReading permits a helper's calls of outside tools that only read. All others would
-// need a question, because a task is not in the person's own words.
-func permitReading(tool core.Tool, _ bool) Verdict {
-	if g, ok := tool.(core.GuardedTool); ok {
-		if _, readOnly := g.Standing(); !readOnly {
+// permitReading permits a helper's calls of outside tools that only read, and of those that reach everything only
+// while the helper has read no foreign words. All others would need a question.
+func permitReading(tool core.Tool, tainted bool) Verdict {
+	if changes(tool) || tainted && !ReadsClosed(tool) {
+		if _, guarded := tool.(core.GuardedTool); guarded {
 			return Refuse
 		}
 	}

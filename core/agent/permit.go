@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,7 +24,7 @@ const (
 )
 
 // permitted decides about a call of an outside tool. With stop it does not run, and d says why. A call that is the
-// person's own wish is replaced by the one that the model makes without foreign words.
+// person's own wish is replaced by the one that the model makes without foreign words and descriptions.
 func (r *run) permitted(ctx context.Context, tool core.Tool, call *core.ToolCall) (d done, stop bool) {
 	if !r.outside(call.Name) {
 		return done{}, false
@@ -31,8 +32,9 @@ func (r *run) permitted(ctx context.Context, tool core.Tool, call *core.ToolCall
 	if r.Decided != nil && fingerprint(r.Decided.Call) == fingerprint(*call) {
 		return notDone(answeredAlready), true
 	}
-	verdict := r.Permit(tool, r.tainted)
-	if verdict == Ask && r.tainted && r.Permit(tool, false) == Allow && r.own(ctx, call) {
+	foreign := r.tainted || r.steered(tool)
+	verdict := r.Permit(tool, foreign)
+	if verdict != Allow && foreign && r.Permit(tool, false) == Allow && r.own(ctx, tool, call) {
 		verdict = Allow
 	}
 	switch verdict {
@@ -109,6 +111,22 @@ func changes(tool core.Tool) bool {
 	return !readOnly
 }
 
+// ReadsClosed reports whether a tool only reads, and reaches nothing beyond what the operator connected.
+func ReadsClosed(tool core.Tool) bool {
+	s, ok := tool.(core.ServedTool)
+	return ok && s.Closed() && !changes(tool)
+}
+
+// steered reports whether the model read descriptions of tools by others than the server of a tool: their words could
+// have caused a call of it.
+func (r *run) steered(tool core.Tool) bool {
+	return len(r.Client) > 0 || slices.ContainsFunc(r.specs, func(s core.ToolSpec) bool {
+		other, ok := r.Tools.tools[s.Name].(core.ServedTool)
+		own, _ := tool.(core.ServedTool)
+		return ok && (own == nil || own.Server() != other.Server())
+	})
+}
+
 // entry returns the journal entry of a call, without its text.
 func entry(c core.ToolUse, call core.ToolCall) core.CallRecord {
 	return core.CallRecord{Turn: c.Turn, By: c.By, Step: c.Step, Index: c.Index, Tool: call.Name}
@@ -139,45 +157,62 @@ func (d done) result() core.AuditResult {
 // both cases is the person's wish, and not that of the author of these words.
 type counterfactual struct {
 	mu    sync.Mutex
-	asked int             // step of calls, from 1; 0: none yet
-	calls []core.ToolCall // of that step
-	made  map[string]bool // matched calls of the whole turn, in canonical form
+	asked int                        // step of calls, from 1; 0: none yet
+	calls map[string][]core.ToolCall // of that step, by tool
+	made  map[string]bool            // matched calls of the whole turn, in canonical form
 }
 
 // leftOut replaces foreign words.
 const leftOut = "[Words that are not the user's are left out here.]"
 
-// own reports whether the model makes a call without foreign words, too, and replaces its arguments by those. A call is
-// the person's wish only once in a turn.
-func (r *run) own(ctx context.Context, call *core.ToolCall) bool {
-	if r.Foreign == nil {
+// own reports whether the model makes a call of a tool without foreign words, too, and replaces its arguments by those.
+// If the only foreign words are descriptions of other tools, these arguments may differ, as they miss nothing of the
+// conversation. A call is the person's wish only once in a turn.
+func (r *run) own(ctx context.Context, tool core.Tool, call *core.ToolCall) bool {
+	if r.Foreign == nil && r.tainted {
 		return false
 	}
 	s := &r.without
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at := r.step - r.firstStep + 1; s.asked != at {
-		s.asked, s.calls = at, r.askWithout(ctx)
+		s.asked, s.calls = at, map[string][]core.ToolCall{}
+	}
+	calls, asked := s.calls[call.Name]
+	if !asked {
+		calls = r.askWithout(ctx, tool)
+		s.calls[call.Name] = calls
 	}
 	wanted, ok := canonical(*call)
-	i := slices.IndexFunc(s.calls, func(c core.ToolCall) bool {
-		same, plain := canonical(c)
-		return plain && same == wanted
-	})
-	if !ok || i < 0 || s.made[wanted] {
+	found := -1
+	for i, c := range calls {
+		form, plain := canonical(c)
+		if same := ok && form == wanted; !plain || s.made[form] || c.Name != call.Name || r.tainted && !same {
+			continue
+		} else if same || found < 0 {
+			found = i
+		}
+	}
+	if found < 0 {
 		return false
 	}
-	call.Arguments = s.calls[i].Arguments
+	call.Arguments = calls[found].Arguments
 	if s.made == nil {
 		s.made = map[string]bool{}
 	}
-	s.made[wanted] = true
+	form, _ := canonical(*call)
+	s.made[form] = true
 	return true
 }
 
-// askWithout calls the model once without foreign words and returns its tool calls, if any.
-func (r *run) askWithout(ctx context.Context) []core.ToolCall {
-	request := core.ModelRequest{Messages: r.ownPrompt(), Tools: r.specs, MaxTokens: r.MaxOutputTokens, User: r.Call.User}
+// askWithout calls the model once without foreign words and with no tool but one, and returns its tool calls, if any.
+func (r *run) askWithout(ctx context.Context, tool core.Tool) []core.ToolCall {
+	spec := tool.Spec()
+	if i := slices.IndexFunc(r.specs, func(s core.ToolSpec) bool { return s.Name == spec.Name }); i >= 0 {
+		spec = r.specs[i]
+	}
+	request := core.ModelRequest{Messages: r.ownPrompt(), Tools: []core.ToolSpec{spec}, MaxTokens: r.MaxOutputTokens,
+		User: r.Call.User}
 	if r.More != nil {
 		if ok, err := r.More(ctx, request); err != nil || !ok {
 			return nil
@@ -187,6 +222,9 @@ func (r *run) askWithout(ctx context.Context) []core.ToolCall {
 	r.settle(usage, text)
 	if err != nil {
 		return nil
+	}
+	for i, c := range last.ToolCalls {
+		last.ToolCalls[i].Arguments = cmp.Or(strings.TrimSpace(c.Arguments), "{}")
 	}
 	return last.ToolCalls
 }

@@ -60,7 +60,7 @@ func Hash(secret string) string {
 
 // Scopes returns all scopes, in the order in which they are shown.
 func Scopes() []core.Capability {
-	return []core.Capability{core.CanTalk, core.CanRead, core.CanMemory, core.CanAdmin}
+	return []core.Capability{core.CanTalk, core.CanRead, core.CanMemory, core.CanAdmin, core.OwnWords}
 }
 
 // readScopes returns scopes in their order, each once.
@@ -71,11 +71,11 @@ func readScopes(u core.User, names []string) ([]core.Capability, error) {
 			names[i], n = string(core.CanTalk), string(core.CanTalk)
 		}
 		if !slices.Contains(Scopes(), core.Capability(n)) {
-			return nil, core.Refuse("%q is no scope; there are talk (or chat), read, memory and admin", n)
+			return nil, core.Refuse("%q is no scope; there are talk (or chat), read, memory, admin and own", n)
 		}
 	}
-	if len(names) == 0 {
-		return nil, core.Refuse("a key needs at least one scope: talk, read, memory or admin")
+	if slices.Equal(slices.Compact(names), []string{string(core.OwnWords)}) || len(names) == 0 {
+		return nil, core.Refuse("a key needs at least one scope: talk, read, memory or admin; own is in addition")
 	}
 	if slices.Contains(names, string(core.CanAdmin)) && u.Role != core.RoleOwner {
 		return nil, core.Refuse("only the owner's keys may have the scope admin")

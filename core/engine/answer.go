@@ -73,13 +73,13 @@ func through(t *core.Turn) core.Actor {
 }
 
 // permit decides about calls of outside tools. Tools that the operator allowed run, in a
-// tainted turn only if they are read-only; all others ask the person.
+// tainted turn only if they read what is closed; all others ask the person.
 func permit(tool core.Tool, tainted bool) agent.Verdict {
 	g, ok := tool.(core.GuardedTool)
-	if !ok {
+	if !ok || tainted && agent.ReadsClosed(tool) {
 		return agent.Allow
 	}
-	if allowed, readOnly := g.Standing(); readOnly || allowed && !tainted {
+	if allowed, readOnly := g.Standing(); (allowed || readOnly) && !tainted {
 		return agent.Allow
 	}
 	return agent.Ask

@@ -27,10 +27,12 @@ func (tool) Use(context.Context, core.ToolUse) (core.ToolResult, error) {
 // guarded is a tool of a server that only owners may use.
 type guarded struct {
 	tool
-	allowed, readOnly bool
+	allowed, readOnly, closed bool
 }
 
 func (g guarded) May(u core.User) bool               { return u.Role == core.RoleOwner }
+func (guarded) Server() string                       { return "wiki" }
+func (g guarded) Closed() bool                       { return g.closed }
 func (g guarded) Standing() (allowed, readOnly bool) { return g.allowed, g.readOnly }
 
 func TestToolsAreThoseThatAUserMayUse(t *testing.T) {
@@ -70,7 +72,11 @@ func TestOutsideToolsAskUnlessTheirOperatorAllowedThem(t *testing.T) {
 	}{
 		{tool{"memory_add"}, true, agent.Allow},
 		{guarded{}, false, agent.Ask},
-		{guarded{readOnly: true}, true, agent.Allow},
+		{guarded{readOnly: true}, false, agent.Allow},
+		{guarded{readOnly: true}, true, agent.Ask}, // an address holds what it is made of
+		{guarded{readOnly: true, closed: true}, true, agent.Allow},
+		{guarded{closed: true}, true, agent.Ask},
+		{guarded{allowed: true, closed: true}, true, agent.Ask},
 		{guarded{allowed: true}, false, agent.Allow},
 		{guarded{allowed: true}, true, agent.Ask}, // another person's words may have caused it
 	} {

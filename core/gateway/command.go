@@ -29,6 +29,11 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 		_, err = g.Store.Note(ctx, n)
 		return err
 	}
+	if e.Program {
+		if err := g.ofProgram(ctx, u, i.Name, &out); err != nil {
+			return err
+		}
+	}
 	if out.Decides != nil {
 		return g.decide(ctx, u, i, e, *out.Decides, now)
 	}

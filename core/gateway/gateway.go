@@ -27,6 +27,7 @@ type Store interface {
 	core.TurnStore
 	core.DeliveryStore
 	core.JobStore
+	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
 }
 
 // People decides about unknown senders, and reads users.
@@ -413,7 +414,7 @@ type texts struct {
 	MembersUnanswered              string // %s: what the model's server said
 	NotDelivered, NotReached       string // %s: where, what
 	Budget                         string // %s: when it goes on
-	Group                          string
+	Group, OpenRoom, PlainInSecret string
 	Refused                        string
 	VoiceLong                      string // %s: minutes and seconds
 	VoiceSilent, VoiceFailed       string
@@ -425,6 +426,7 @@ type texts struct {
 	AskTainted, AskYes, AskNowhere string
 	AskCode                        string // %s: the code of the question, twice
 	AskElsewhere                   string // %s: where
+	AskFrom                        string // %s: the program or file
 	AskAlways                      string // %s: what is proposed
 	AskAlwaysYes                   string
 	AskTask                        string // %s: what is proposed, and when

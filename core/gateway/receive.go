@@ -199,9 +199,11 @@ func (g *Gateway) stranger(ctx context.Context, in []core.Inbound) error {
 	return nil
 }
 
-// inGroup explains once per group why the assistant stays silent there.
+// inGroup explains once per room and reason why the assistant stays silent there.
 func (g *Gateway) inGroup(ctx context.Context, e core.Inbound, now time.Time) error {
-	words := say(g.Settings.Language).Group
+	w := say(g.Settings.Language)
+	words := map[core.Silence]string{core.SilentOpen: w.OpenRoom, core.SilentPlain: w.PlainInSecret}[e.Silent]
+	words = cmp.Or(words, w.Group)
 	_, err := g.Store.Hold(ctx, core.Hold{Event: e, Now: now,
 		Delivery: &core.NewDelivery{To: e.Address, Kind: core.DeliverNotice, Parts: g.parts(words, e.Address.Channel)}})
 	return err
@@ -334,7 +336,7 @@ func (g *Gateway) newMessage(u core.User, e core.Inbound, now time.Time) core.Ne
 	text := strings.ReplaceAll(strings.ToValidUTF8(e.Text, "\uFFFD"), "\x00", "")
 	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: g.Tokens.Count(text),
 		Attachments: e.Attachments, Quote: e.Quote, ForwardedFrom: e.ForwardedFrom, SentAt: e.SentAt,
-		Solo: e.Solo, Request: e.Request, Tainted: e.Tainted, Place: e.Address.Place}
+		Solo: e.Solo, Request: e.Request, Tainted: e.Tainted || e.Program && !e.Own, Place: e.Address.Place}
 	if e.ToolCallID != "" {
 		m.Role, m.ToolCallID = core.RoleTool, e.ToolCallID
 	}

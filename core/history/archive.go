@@ -35,6 +35,7 @@ const (
 
 // Archive is the export of a service: a text or JSON file and others, a folder, or a ZIP file.
 type Archive struct {
+	name  string // of the file or folder
 	main  string // the name of a single file
 	root  *os.Root
 	zip   *zip.Reader
@@ -49,6 +50,7 @@ func Open(file string) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open archive: %w", err)
 	}
+	a.name = filepath.Base(file)
 	return a, nil
 }
 

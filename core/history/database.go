@@ -42,9 +42,10 @@ func openDatabase(a *Archive, name string) (*database, error) {
 		err = wal
 	}
 	if err == nil {
-		// Nothing in the file is executed: no function of its schema, no view and no trigger.
+		// Nothing in the file is executed: no view, no trigger, and no expression of its schema (constraints, generated
+		// columns, defaults, indexes), however large their values would be.
 		d.DB, err = sql.Open("sqlite", "file:"+(&url.URL{Path: filepath.ToSlash(file)}).EscapedPath()+
-			"?_pragma=trusted_schema(0)&_pragma=cell_size_check(1)&_pragma=query_only(1)")
+			"?_pragma=trusted_schema(0)&_pragma=ignore_check_constraints(1)&_pragma=cell_size_check(1)&_pragma=query_only(1)")
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("copy %s: %w", name, err), os.RemoveAll(dir))
@@ -81,18 +82,22 @@ func (d *database) damaged(err error) error {
 }
 
 // columns checks the integrity of a table and returns its columns, none if there is no
-// such table. Views and virtual tables do not count.
+// such table. Views, virtual tables and generated columns do not count.
 func (d *database) columns(table string) (map[string]bool, error) {
 	if have, ok := d.have[table]; ok {
 		return have, nil
 	}
 	have := map[string]bool{}
-	var made, state string
+	var made string
+	generated, state := 0, "ok"
 	err := d.QueryRow(`SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?`, table).Scan(&made)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && strings.HasPrefix(strings.ToUpper(made), "CREATE VIRTUAL") {
 		return have, nil
 	}
 	if err == nil {
+		err = d.QueryRow(`SELECT COUNT(*) FROM pragma_table_xinfo(?) WHERE hidden IN (2, 3)`, table).Scan(&generated)
+	}
+	if err == nil && generated == 0 { // the check computes generated columns
 		err = d.QueryRow(`PRAGMA quick_check("` + table + `")`).Scan(&state)
 	}
 	if err == nil && state != "ok" {

@@ -24,12 +24,13 @@ import (
 
 // world is a user with an empty history.
 type world struct {
-	t     testing.TB
-	st    *sqlite.Store
-	u     core.User
-	media string
-	waits int
-	max   int64
+	t        testing.TB
+	st       *sqlite.Store
+	u        core.User
+	media    string
+	waits    int
+	max      int64
+	proposed []string
 }
 
 func newWorld(t testing.TB) *world {
@@ -61,7 +62,16 @@ func (w *world) importer(store history.Store) *history.Importer {
 	return &history.Importer{Store: store, Tokens: tokens.New(), User: w.u, Calendar: w.calendar(),
 		Media: &history.Media{Dir: w.media, Max: w.max}, Summaries: true, Now: func() time.Time { return now },
 		Wait: func(context.Context, time.Duration) { w.waits++ }, Reminders: everyOne{}, MaxReminders: 100, MaxTasks: 3,
-		Standing: &standing.Standing{Tokens: tokens.New(), Settings: standing.Settings{MaxActive: 10, MaxTokens: 200}}}
+		Standing: &standing.Standing{Store: w.st, Tokens: tokens.New(),
+			Settings: standing.Settings{MaxActive: 10, MaxTokens: 200}}, Proposer: w}
+}
+
+// Propose records what the user is asked about.
+func (w *world) Propose(_ context.Context, _ core.User, from string, effects ...core.Effect) (core.Identity, error) {
+	for _, e := range effects {
+		w.proposed = append(w.proposed, from+": "+e.(core.ProposeInstruction).Text)
+	}
+	return core.Identity{ID: 1, Address: core.Address{Channel: "telegram"}}, nil
 }
 
 // bring imports an archive in which the user is called me.

@@ -20,7 +20,6 @@ type Store interface {
 	Note(ctx context.Context, n core.Note) (core.Noted, error)
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 	Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error)
-	core.StandingStore
 }
 
 // Admitter checks imported reminders.
@@ -31,8 +30,13 @@ type Admitter interface {
 
 // InstructionImporter checks imported standing instructions.
 type InstructionImporter interface {
-	// Import returns the effect that adds an instruction; false: it cannot be imported.
-	Import(i core.Instruction) (core.AddInstruction, bool)
+	// Fitting returns those wishes that could be added now, without those that hold already.
+	Fitting(ctx context.Context, user core.UserID, wishes []string) ([]string, error)
+}
+
+// Proposer asks a user about what a file brings, as engine.Engine does.
+type Proposer interface {
+	Propose(ctx context.Context, u core.User, from string, effects ...core.Effect) (asked core.Identity, err error)
 }
 
 // Importer imports archives. All fields but Progress are required.
@@ -49,6 +53,7 @@ type Importer struct {
 	MaxReminders int
 	MaxTasks     int
 	Standing     InstructionImporter
+	Proposer     Proposer
 	Summaries    bool // imported days are summarised
 	Now          func() time.Time
 	Wait         func(ctx context.Context, d time.Duration)
@@ -66,8 +71,12 @@ type Result struct {
 	Items     int      `json:"memory"`
 	Loops     int      `json:"loops"`
 	Reminders int      `json:"reminders"`
-	Standing  int      `json:"standing"`
-	Tasks     int      `json:"tasks"`
+	Tasks     int      `json:"tasks"` // those that were active are paused until the user resumes them
+	// Paused are the texts of the tasks that were paused, Proposed the standing instructions about which the user is
+	// asked, and AskedOn is the channel where; empty: nowhere.
+	Paused   []string `json:"tasks_paused,omitempty"`
+	Proposed []string `json:"standing_proposed,omitempty"`
+	AskedOn  string   `json:"asked_on,omitempty"`
 	// LeftOut counts the reminders and tasks that were not imported, by the reason.
 	LeftOut map[string]int `json:"reminders_left_out,omitempty"`
 }

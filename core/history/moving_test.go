@@ -201,6 +201,37 @@ func TestTheDatabaseOfHermes(t *testing.T) {
 	}
 }
 
+// TestNothingInADatabaseIsExecuted imports databases whose schema holds an expression that fails whenever it is
+// evaluated, in each place where a schema has one. They are read as if it were not there.
+func TestNothingInADatabaseIsExecuted(t *testing.T) {
+	t.Parallel()
+	const fails = `abs(-9223372036854775807 - 1)`
+	for name, c := range map[string][2]string{
+		"a constraint of a column":  {"content TEXT,", "content TEXT CHECK (" + fails + "),"},
+		"a constraint of the table": {"display_kind TEXT)", "display_kind TEXT, CHECK (" + fails + "))"},
+		"a generated column":        {"display_kind TEXT)", "display_kind TEXT, x AS (" + fails + "))"},
+		"one that must not be null": {"display_kind TEXT)", "display_kind TEXT, x NOT NULL AS (" + fails + "))"},
+		"one of a needed name":      {"content TEXT,", "content TEXT, reasoning_2 AS (" + fails + ") VIRTUAL,"},
+		"a default":                 {"display_kind TEXT)", "display_kind TEXT DEFAULT (" + fails + "))"},
+		"an index":                  {"CREATE INDEX one ON messages (timestamp)", "CREATE INDEX one ON messages (" + fails + ")"},
+		"the condition of an index": {"CREATE INDEX one ON messages (timestamp)",
+			"CREATE INDEX one ON messages (timestamp) WHERE " + fails},
+	} {
+		dir := t.TempDir()
+		makeDatabase(t, filepath.Join(dir, "state.db"), hermesTables+`CREATE INDEX one ON messages (timestamp);
+			PRAGMA writable_schema = 1;
+			UPDATE sqlite_master SET sql = replace(sql, '`+c[0]+`', '`+c[1]+`');
+			SELECT CASE WHEN changes() = 0 THEN abs(-9223372036854775807 - 1) END;`)
+		var got []string
+		take := nothing()
+		take.Line = func(l history.Line) error { got = append(got, l.Text); return nil }
+		err := history.Read(open(t, dir), "hermes", paris(t), take)
+		if want := "When is high tide?,At 14:10.,And this?"; err != nil || strings.Join(got, ",") != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
 func read(t testing.TB, file string) string {
 	t.Helper()
 	b, err := os.ReadFile(file)

@@ -2,7 +2,6 @@ package history
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -149,30 +148,31 @@ func (r *run) addItem(ctx context.Context, i core.ExportedItem, theme core.Theme
 	return r.note(ctx, core.ArchiveItem{Item: newest[n].ID, At: i.UpdatedAt})
 }
 
-// standing imports new standing instructions. Those beyond the limits are left out.
+// maxWishes bounds the standing instructions of an export that are looked at.
+const maxWishes = 100
+
+// standing has the user asked about the standing instructions of an export: somebody else may have written them.
 func (r *run) standing(ctx context.Context) error {
-	return sibling(r.archive, "standing.jsonl", func(o core.ExportedInstruction) error {
-		add, ok := r.Standing.Import(core.Instruction{User: r.User.ID, Text: storable(o.Text), Source: r.numbers[o.Source],
-			Noted: o.Noted, CreatedAt: o.CreatedAt})
-		if !ok {
-			return nil
+	var wishes []string
+	err := sibling(r.archive, "standing.jsonl", func(o core.ExportedInstruction) error {
+		if len(wishes) < maxWishes {
+			wishes = append(wishes, storable(o.Text))
 		}
-		before, err := r.Store.Instructions(ctx, r.User.ID)
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(before, func(i core.Instruction) bool { return text.Digest(i.Text) == add.Digest }) {
-			return nil
-		}
-		err = r.note(ctx, add)
-		switch {
-		case errors.Is(err, core.ErrRefused):
-			return nil
-		case err == nil:
-			r.result.Standing++
-		}
-		return err
+		return nil
 	})
+	if err == nil {
+		r.result.Proposed, err = r.Standing.Fitting(ctx, r.User.ID, wishes)
+	}
+	if err != nil || len(r.result.Proposed) == 0 {
+		return err
+	}
+	var effects []core.Effect
+	for _, wish := range r.result.Proposed {
+		effects = append(effects, core.ProposeInstruction{Text: wish})
+	}
+	at, err := r.Proposer.Propose(ctx, r.User, r.archive.name, effects...)
+	r.result.AskedOn = at.Address.Channel
+	return err
 }
 
 // plans imports new loops, reminders and tasks. Those due meanwhile are done, unless they recur.
@@ -221,7 +221,7 @@ func (r *run) reminders(here []core.Reminder) (out []core.Reminder, err error) {
 	return out, err
 }
 
-// tasks returns the new tasks of an export.
+// tasks returns the new tasks of an export. Those that are active are paused, until the user resumes them.
 func (r *run) tasks(here []core.Task) (out []core.Task, err error) {
 	fresh := r.timed(r.MaxTasks, string(core.TaskActive), string(core.TaskPaused))
 	for _, o := range here {
@@ -229,6 +229,9 @@ func (r *run) tasks(here []core.Task) (out []core.Task, err error) {
 	}
 	err = sibling(r.archive, "tasks.jsonl", func(o core.ExportedPlan) error {
 		if fresh.take(&o) {
+			if o.State == string(core.TaskActive) { // somebody else may have written it
+				o.State, r.result.Paused = string(core.TaskPaused), append(r.result.Paused, o.Text)
+			}
 			out = append(out, core.Task{Text: o.Text, DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone,
 				State: core.TaskState(o.State), Source: r.numbers[o.Source], CreatedAt: o.CreatedAt})
 		}

@@ -127,9 +127,11 @@ func TestWhatGoesOutComesBackTheSame(t *testing.T) {
 	file, before := first.give()
 	second := newWorld(t)
 	out := second.bring("jsonl", file, "")
-	if out.Loops != 3 || out.Reminders != 3 || out.Tasks != 3 || out.Standing != 2 || out.Files != 1 {
+	if out.Loops != 3 || out.Reminders != 3 || out.Tasks != 3 || len(out.Proposed) != 2 || out.Files != 1 ||
+		!slices.Equal(out.Paused, []string{"tell the news"}) || out.AskedOn != "telegram" {
 		t.Errorf("got %+v", out)
 	}
+	second.agree()
 	again, after := second.give()
 	for _, name := range []string{"messages.jsonl", "summaries.jsonl", "memory.jsonl", "loops.jsonl", "reminders.jsonl",
 		"standing.jsonl", "tasks.jsonl"} {
@@ -157,13 +159,40 @@ func TestWhatGoesOutComesBackTheSame(t *testing.T) {
 		t.Errorf("files %q, then %q", a, b)
 	}
 	none := func(r history.Result) bool {
-		return r.Fresh+r.Loops+r.Reminders+r.Tasks+r.Standing+r.Items+r.Summaries == 0
+		return r.Fresh+r.Loops+r.Reminders+r.Tasks+len(r.Proposed)+r.Items+r.Summaries == 0
 	}
 	if out := second.bring("jsonl", again, ""); !none(out) {
 		t.Errorf("importing its own export: %+v", out)
 	}
 	if out := first.bring("jsonl", again, ""); !none(out) {
 		t.Errorf("importing it where it came from: %+v", out)
+	}
+}
+
+// agree says yes to the proposals of an import of a world that lived, and resumes its task.
+func (w *world) agree() {
+	w.t.Helper()
+	list, err := w.st.Tasks(w.t.Context(), w.u.ID, 100)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var effects []core.Effect
+	for _, k := range list {
+		if k.Text == "tell the news" && k.State == core.TaskPaused {
+			effects = append(effects, core.ResumeTask{Task: k.ID, Due: k.DueAt, At: now})
+		}
+	}
+	if len(effects) != 1 || !slices.Equal(w.proposed, []string{"export.zip: answer in one sentence",
+		"export.zip: call me Ada"}) {
+		w.t.Errorf("%+v, proposed %q", effects, w.proposed)
+	}
+	for n, text := range []string{"answer in one sentence", "call me Ada"} {
+		i := core.Instruction{Text: text, Tokens: 9, Source: core.MessageID(n), Noted: n == 1,
+			CreatedAt: now.Add(-72 * time.Hour)}
+		effects = append(effects, core.AddInstruction{Instruction: i, Digest: fmt.Sprint("digest ", n)})
+	}
+	if _, err := w.st.Note(w.t.Context(), core.Note{User: w.u.ID, Now: now, Effects: effects}); err != nil {
+		w.t.Fatal(err)
 	}
 }
 

@@ -199,7 +199,9 @@ func (a *attempt) ask() error {
 		case d.Finish != "":
 			return p.last(d)
 		}
-		p.bytes += len(d.Text)
+		if p.bytes += len(d.Text); p.bytes > longestText {
+			return p.last(core.Delta{Finish: core.FinishLength})
+		}
 		if !p.text(p.reader.add(d.Text)) {
 			return nil
 		}

@@ -18,7 +18,8 @@ import (
 const (
 	longestLine   = 4 << 20
 	longestAnswer = 32 << 20
-	mostJoined    = 64 // lines of one event
+	longestText   = 2 << 20 // bytes of its words
+	mostJoined    = 64      // lines of one event
 )
 
 // Errors of Events.

@@ -125,7 +125,7 @@ func AudioError(err error, op, section, refused string) (core.ModelErrorKind, er
 	status, said := 0, ""
 	switch {
 	case errors.As(err, &api):
-		status, said = api.HTTPStatusCode, api.Message
+		status, said = api.HTTPStatusCode, Failure{Message: api.Message}.said()
 	case errors.As(err, &request):
 		status, said = request.HTTPStatusCode, fmt.Sprintf("the server answered %d", request.HTTPStatusCode)
 	}
@@ -138,6 +138,9 @@ func AudioError(err error, op, section, refused string) (core.ModelErrorKind, er
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
 		http.StatusUnprocessableEntity:
 		return core.ModelRejected, fmt.Errorf("%s: the server refused %s: %s", op, refused, said)
+	}
+	if status != 0 { // its text holds the whole answer
+		return "", fmt.Errorf("%s: the server has a problem (HTTP %d): %s", op, status, said)
 	}
 	return "", fmt.Errorf("%s: %w", op, err)
 }

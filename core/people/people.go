@@ -321,6 +321,7 @@ type texts struct {
 	WantsAdminKey, WantsSignIn string // name
 	WantsDelete, WantsExport   string
 	MadeAdminKey, MadeSignIn   string // name
+	MadeKey, MadeAgent         string // browser, name
 	MadeExport                 string
 	DeletionAsked              string // browser, where the question is
 }

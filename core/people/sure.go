@@ -64,7 +64,7 @@ func (p *People) change(ctx context.Context, u core.User, change core.AccountSub
 	if change.Change == core.ChangeDelete {
 		return true, nil
 	}
-	n, err := p.changeNote(ctx, u, change, now)
+	n, err := p.changeNote(ctx, u, change, "", now)
 	if err != nil {
 		return false, err
 	}
@@ -73,7 +73,7 @@ func (p *People) change(ctx context.Context, u core.User, change core.AccountSub
 		if err != nil {
 			return false, err
 		}
-		theirs, err := p.changeNote(ctx, other, change, now)
+		theirs, err := p.changeNote(ctx, other, change, "", now)
 		if err != nil {
 			return false, err
 		}
@@ -172,14 +172,28 @@ func accountQuestion(language, browser string, c core.AccountSubject) string {
 
 // changeNote returns the note that makes an account change, and notifies all identities of
 // a user of it and of how to undo it.
-func (p *People) changeNote(ctx context.Context, u core.User, c core.AccountSubject, now time.Time) (core.Note, error) {
+func (p *People) changeNote(ctx context.Context, u core.User, c core.AccountSubject, browser string,
+	now time.Time) (core.Note, error) {
 	n := core.Note{User: u.ID, Now: now}
-	text := changeMade(p.language(u), c)
+	text := changeMade(p.language(u), browser, c)
 	var err error
 	if n.Deliveries, err = p.others(ctx, u, 0, text); err == nil && len(n.Deliveries) > 0 {
 		n.Messages = []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}}
 	}
 	return n, err
+}
+
+// Made makes a change that a user requested in a browser and that lasts longer than it, and notifies all of the user's
+// identities, in one transaction.
+func (p *People) Made(ctx context.Context, u core.User, s core.Session, change core.AccountSubject,
+	effects ...core.Effect) error {
+	n, err := p.changeNote(ctx, u, change, s.Browser, p.Now())
+	if err != nil {
+		return err
+	}
+	n.Effects = effects
+	_, err = p.Note(ctx, n)
+	return err
 }
 
 // others returns deliveries of a text to all identities of a user on push channels, except one.
@@ -197,10 +211,14 @@ func (p *People) others(ctx context.Context, u core.User, but core.IdentityID,
 }
 
 // changeMade returns the text that an account change was made.
-func changeMade(language string, c core.AccountSubject) string {
+func changeMade(language, browser string, c core.AccountSubject) string {
 	switch w := say(language); c.Change {
 	case core.ChangeAdminKey:
 		return fmt.Sprintf(w.MadeAdminKey, plain(c.Name))
+	case core.ChangeKey:
+		return fmt.Sprintf(w.MadeKey, plain(browser), plain(c.Name))
+	case core.ChangeAgent:
+		return fmt.Sprintf(w.MadeAgent, plain(browser), plain(c.Name))
 	case core.ChangeSignIn:
 		return fmt.Sprintf(w.MadeSignIn, plain(c.Name))
 	default:

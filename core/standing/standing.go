@@ -169,15 +169,22 @@ func (s *Standing) admit(language, wish string) (core.Instruction, error) {
 	return i, nil
 }
 
-// Import prepares an instruction of an export, whatever the bounds. It returns false if the
-// text is not an instruction. One without room waits until there is.
-func (s *Standing) Import(i core.Instruction) (core.AddInstruction, bool) {
-	const longest = 4000 // bytes
-	if i.Text = trust.Line(text.Clean(i.Text)); len(i.Text) > longest || !hasWords(i.Text) {
-		return core.AddInstruction{}, false
+// Fitting returns those wishes that could be added now, all of them together, without those that hold already.
+func (s *Standing) Fitting(ctx context.Context, user core.UserID, wishes []string) (fit []string, err error) {
+	here, err := s.Store.Instructions(ctx, user)
+	if err != nil {
+		return nil, fmt.Errorf("list standing instructions: %w", err)
 	}
-	i.Tokens = s.tokens(i.Text)
-	return core.AddInstruction{Instruction: i, Digest: text.Digest(i.Text), At: i.CreatedAt}, true
+	for _, wish := range wishes {
+		add, _, err := s.beside(here, user, words.English, wish, time.Time{})
+		if err != nil && !errors.Is(err, core.ErrRefused) {
+			return nil, err
+		}
+		if add != nil {
+			fit, here = append(fit, add.Instruction.Text), append(here, add.Instruction)
+		}
+	}
+	return fit, nil
 }
 
 // hasWords reports whether a text has a letter or a digit.

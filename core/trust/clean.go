@@ -11,6 +11,8 @@ import (
 
 	"go.uber.org/zap/buffer"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/everthread/everthread/core/text"
 )
 
 // Obeyed reports whether a screen interprets a character instead of showing it: terminal controls (C0 except newline
@@ -83,16 +85,42 @@ func (s *Screen) Write(p []byte) (int, error) {
 }
 
 // LogEncoder encodes log lines that a terminal only shows, and that hold no line which
-// others made up. Fields are JSON, in which what a terminal obeys is escaped.
-type LogEncoder struct{ zapcore.Encoder }
+// others made up. Fields are JSON, in which what a terminal obeys is escaped. Texts are bounded, and those of errors,
+// which servers may have written, pass Redact.
+type LogEncoder struct {
+	zapcore.Encoder
+	Redact func(string) string // hides keys
+}
 
 // Clone returns a copy to add fields to.
-func (l LogEncoder) Clone() zapcore.Encoder { return LogEncoder{l.Encoder.Clone()} }
+func (l LogEncoder) Clone() zapcore.Encoder { return LogEncoder{l.Encoder.Clone(), l.Redact} }
+
+// Bounds of a text in a log line, in bytes: as it is logged, and as it is looked through for keys.
+const (
+	longestLogged   = 2000
+	longestRedacted = 16 << 10
+)
+
+// field returns a field as it is logged.
+func (l LogEncoder) field(f zapcore.Field) zapcore.Field {
+	switch err, ok := f.Interface.(error); {
+	case f.Type == zapcore.ErrorType && ok:
+		f = zapcore.Field{Key: f.Key, Type: zapcore.StringType, String: l.Redact(text.Within(err.Error(), longestRedacted))}
+	case f.Type != zapcore.StringType:
+		return f
+	}
+	f.String = text.Within(f.String, longestLogged)
+	return f
+}
 
 // EncodeEntry encodes a line.
 func (l LogEncoder) EncodeEntry(e zapcore.Entry, fields []zapcore.Field) (*buffer.Buffer, error) {
 	e.Message = Line(e.Message)
-	line, err := l.Encoder.EncodeEntry(e, fields)
+	shown := make([]zapcore.Field, len(fields))
+	for n, f := range fields {
+		shown[n] = l.field(f)
+	}
+	line, err := l.Encoder.EncodeEntry(e, shown)
 	if err != nil || bytes.IndexFunc(line.Bytes(), Obeyed) < 0 {
 		return line, err
 	}

@@ -2,9 +2,13 @@ package trust_test
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"pgregory.net/rapid"
 
 	"github.com/everthread/everthread/core/trust"
@@ -45,4 +49,22 @@ func TestEscapedSaysTheSame(t *testing.T) {
 			t.Fatalf("%q became %s: %q, %v", text, b, got, err)
 		}
 	})
+}
+
+// TestALogLineHoldsLittleOfWhatServersWrite checks that no server fills the log, and that no key in its words, or in an
+// address, stands there.
+func TestALogLineHoldsLittleOfWhatServersWrite(t *testing.T) {
+	t.Parallel()
+	l := trust.LogEncoder{Encoder: zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()),
+		Redact: func(s string) string { return strings.ReplaceAll(s, "12345:token", "***") }}
+	long := strings.Repeat("no ", 100_000)
+	for _, f := range []zapcore.Field{zap.Error(errors.New(long)), zap.Error(fmt.Errorf("a: %w", errors.New(long))),
+		zap.NamedError("cause", errors.New("12345:token "+long)), zap.String("event", long),
+		zap.Error(errors.New(strings.Repeat("x", 1990) + " 12345:token")), zap.Error(nil)} {
+		line, err := l.Clone().EncodeEntry(zapcore.Entry{Message: "failed"}, []zapcore.Field{f, zap.Int("n", 7)})
+		if err != nil || line.Len() > 2200 || strings.Contains(line.String(), "12345") ||
+			!strings.Contains(line.String(), `"n":7`) {
+			t.Errorf("%s: %d bytes, %v: %.300s", f.Key, line.Len(), err, line)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // Reservation holds the tokens of a user's day that are reserved for a running turn, and
@@ -85,56 +87,104 @@ func (r *Reservation) take(n int) (give func(took int)) {
 // Model returns the model of the turn itself. It counts the tokens of its calls; the claim
 // of the turn, or Affords, has allowed them before.
 func (r *Reservation) Model(m core.Model) core.Model {
-	return Bounded(m, func(_ context.Context, n int) (func(int), error) {
+	first := func(_ context.Context, n int) (func(int), error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.last = n
 		return r.take(n), nil
-	}, r.Tokens, r.Output)
+	}
+	more := func(ctx context.Context, n int) (func(int), error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if ok, err := r.has(ctx, n); !ok || err != nil {
+			return nil, cmp.Or(err, error(&OverCap{Until: r.Until, One: true}))
+		}
+		return r.take(n), nil
+	}
+	return &bounded{m, first, more, r.Tokens, r.Output}
 }
 
-// Bounded returns a model that reserves the largest possible number of tokens before each
-// call, and gives unused ones back. output bounds an answer whose request has no bound.
-func Bounded(m core.Model, reserve func(ctx context.Context, n int) (give func(took int), err error),
-	tokens core.Tokenizer, output int) core.Model {
-	return &bounded{m, reserve, tokens, output}
+// reserving reserves n tokens for a call. Give replaces them by the tokens that it used.
+type reserving = func(ctx context.Context, n int) (give func(took int), err error)
+
+// Bounded returns a model that reserves the tokens of a request and of an answer before each call, and gives unused ones
+// back. output bounds an answer whose request has no bound. A longer answer reserves more, as much again each time;
+// where that is refused it is cut, and ends with core.FinishLength.
+func Bounded(m core.Model, reserve reserving, tokens core.Tokenizer, output int) core.Model {
+	return &bounded{m, reserve, reserve, tokens, output}
 }
 
 type bounded struct {
 	core.Model
-	reserve func(ctx context.Context, n int) (give func(took int), err error)
-	tokens  core.Tokenizer
-	output  int
+	reserve, more reserving
+	tokens        core.Tokenizer
+	output        int
 }
 
 // Stream reserves tokens before it calls the model.
 func (m *bounded) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
 	return func(yield func(core.Delta, error) bool) {
-		prompt := count(m.tokens, req)
-		give, err := m.reserve(ctx, prompt+answer(req, m.output))
+		c := &counted{bounded: m, prompt: count(m.tokens, req), step: max(answer(req, m.output), 1)}
+		give, err := m.reserve(ctx, c.prompt+c.step)
 		if err != nil {
 			yield(core.Delta{}, busy(err))
 			return
 		}
-		took, text := 0, 0
-		defer func() {
-			if took == 0 && text > 0 {
-				took = prompt + text
-			}
-			give(took)
-		}()
+		c.left, c.gives = c.step, []func(int){give}
+		defer c.settle()
 		for d, err := range m.Model.Stream(ctx, req) {
-			if err == nil {
-				text += m.tokens.Count(d.Text)
-				if d.Usage != nil {
-					took = d.Usage.Prompt + d.Usage.Completion
-				}
+			if err == nil && !c.has(ctx, d) && d.Finish == "" {
+				rest := d.Text[:text.RuneStart(d.Text, len(d.Text)*c.left/max(m.tokens.Count(d.Text), 1))]
+				c.text, c.left = c.text+c.left, 0
+				yield(core.Delta{Text: rest, Restart: d.Restart, Model: d.Model, Finish: core.FinishLength,
+					Usage: &core.Usage{Prompt: c.prompt, Completion: c.text}}, nil)
+				return
 			}
 			if !yield(d, err) {
 				return
 			}
 		}
 	}
+}
+
+// counted is one answer of a bounded model.
+type counted struct {
+	*bounded
+	prompt, text int // tokens
+	took         int // as the server reports; 0: it does not
+	step, left   int // tokens of a reservation, and those of all that text has not taken
+	gives        []func(int)
+}
+
+// has counts a part of the answer, and reports whether its tokens are reserved.
+func (c *counted) has(ctx context.Context, d core.Delta) bool {
+	if d.Usage != nil {
+		c.took = d.Usage.Prompt + d.Usage.Completion
+	}
+	n := c.tokens.Count(d.Text)
+	for n > c.left {
+		give, err := c.more(ctx, c.step)
+		if err != nil {
+			return false
+		}
+		c.left, c.gives = c.left+c.step, append(c.gives, give)
+	}
+	c.left, c.text = c.left-n, c.text+n
+	return true
+}
+
+// settle replaces the reservations by what was used.
+func (c *counted) settle() {
+	took := c.took
+	if took == 0 && c.text > 0 {
+		took = c.prompt + c.text
+	}
+	for _, give := range c.gives[1:] {
+		part := min(took, c.step)
+		give(part)
+		took -= part
+	}
+	c.gives[0](took)
 }
 
 // answer returns the bound of the answer to a request.

@@ -3,6 +3,7 @@ package trust_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -94,5 +95,72 @@ func TestParallelHelpersKeepToTheDayAndLeaveAnAnswer(t *testing.T) {
 	}
 	if took := int(m.asked.Load()) * 30; r.Taken != 10+took || r.Taken+94 > r.Reserved || r.Reserved > left+200 {
 		t.Errorf("%d of %d tokens taken by %d calls", r.Taken, r.Reserved, m.asked.Load())
+	}
+}
+
+// endless repeats itself until nobody listens, and says no usage.
+type endless struct {
+	pieces int // after which it ends; 0: never
+	words  int // of a piece
+	said   int
+}
+
+func (m *endless) Stream(context.Context, core.ModelRequest) iter.Seq2[core.Delta, error] {
+	return func(yield func(core.Delta, error) bool) {
+		for ; m.pieces == 0 || m.said < m.pieces; m.said++ {
+			if !yield(core.Delta{Text: strings.Repeat("x ", m.words)}, nil) {
+				return
+			}
+		}
+		yield(core.Delta{Finish: core.FinishStop}, nil)
+	}
+}
+
+// TestAnAnswerTakesNoMoreThanThereIs checks that a long answer reserves more while the day has it, and that an endless
+// one is cut there, keeps what was said, and is charged no more than was reserved.
+func TestAnAnswerTakesNoMoreThanThereIs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name       string
+		model      endless
+		left       int // of the day, beyond the reservation
+		said, took int
+		finish     core.Finish
+	}{
+		{"short", endless{pieces: 4, words: 1}, 0, 4, 10, core.FinishStop},
+		{"just the reservation", endless{pieces: 10, words: 1}, 0, 10, 16, core.FinishStop},
+		{"longer than the reservation", endless{pieces: 35, words: 1}, 1000, 35, 41, core.FinishStop},
+		{"endless, with nothing left", endless{words: 1}, 0, 10, 16, core.FinishLength},
+		{"endless, word by word", endless{words: 1}, 25, 30, 36, core.FinishLength},
+		{"endless, in large pieces", endless{words: 7}, 25, 30, 36, core.FinishLength},
+		{"endless, in one piece", endless{words: 100_000}, 25, 30, 36, core.FinishLength},
+	} {
+		for _, turns := range []bool{true, false} {
+			d := &day{left: c.left}
+			r := reservation(d, 16)
+			model, m := core.Model(nil), c.model
+			if turns {
+				model = r.Model(&m)
+			} else {
+				d.left += 16
+				model = trust.Bounded(&m, func(ctx context.Context, n int) (func(int), error) {
+					if ok, _ := d.more(ctx, n); !ok {
+						return nil, &trust.OverCap{Until: noon()}
+					}
+					return func(n int) { r.Taken += n }, nil
+				}, words{}, 10)
+			}
+			said, last := "", core.Delta{}
+			req := core.ModelRequest{Messages: []core.ModelMessage{{Content: "x x"}}}
+			for delta, err := range model.Stream(t.Context(), req) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				said, last = said+delta.Text, delta
+			}
+			if got := len(strings.Fields(said)); got != c.said || last.Finish != c.finish || r.Taken != c.took {
+				t.Errorf("%s, of a turn %v: %d words, finish %q, %d tokens", c.name, turns, got, last.Finish, r.Taken)
+			}
+		}
 	}
 }

@@ -23,7 +23,7 @@ func TestMovingInAndOn(t *testing.T) {
 		}
 		w := e2etest.NewTown(t, one)
 		g := w.Start()
-		for n, text := range []string{"hello", "/always answer in one sentence", "/remember I like herons",
+		for n, text := range []string{"hello", "/loops", "/remember I like herons",
 			"/remind in 300 days feed the heron"} {
 			w.Telegram.Say(e2etest.Ada, text)
 			w.Sent(e2etest.Ada, n+1)

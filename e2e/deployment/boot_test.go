@@ -119,7 +119,7 @@ journal() { journalctl -u everthread | grep -q "$1"; }
 wait_for ready
 [ "$(systemctl show -P NRestarts everthread)" = 0 ]
 pid=$(systemctl show -P MainPID everthread)
-[ "$(stat -c %u /proc/$pid)" != 0 ]
+[ "$(awk '/^Uid:/ {print $2}' /proc/$pid/status)" != 0 ]
 grep -q '^NoNewPrivs:.1' /proc/$pid/status
 grep -q '^CapEff:.0000000000000000' /proc/$pid/status
 `
@@ -189,7 +189,7 @@ cd /home/ada/assistant
 runuser -u ada -- env HOME=/home/ada /home/ada/everthread init --answers answers --wait 0s | tee /everthread-box/out/said
 sed -n 's/^Start it with: //p' /everthread-box/out/said >/root/start
 sh -ex /root/start` + served + `
-[ "$(stat -c %U /proc/$pid)" = ada ]
+[ "$(awk '/^Uid:/ {print $2}' /proc/$pid/status)" = "$(id -u ada)" ]
 runuser -u ada -- /home/ada/everthread users list
 [ -z "$(find data ! -user ada)" ]`)
 }

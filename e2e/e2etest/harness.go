@@ -112,8 +112,9 @@ type Town struct {
 	Env      []string
 	Program  string // the binary; see Upgraded
 
-	ShopsOf []string // roles that may use the tool servers; nil: all
-	Allowed []string // tools of the shop that need no approval
+	ShopsOf []string         // roles that may use the tool servers; nil: all
+	Allowed []string         // tools of the shop that need no approval
+	More    []map[string]any // MCP servers beside the shops
 }
 
 // NewTown starts the peers. Every sender is admitted. The model emulator is shared with

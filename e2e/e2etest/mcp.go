@@ -30,12 +30,12 @@ func (w *Town) Shops(t *testing.T) string {
 	})
 	self, err := os.Executable()
 	Must(t, err)
-	list, err := json.Marshal([]map[string]any{
+	list, err := json.Marshal(append([]map[string]any{
 		{"name": "shop", "command": self, "env": map[string]string{mcpLedger: path}, "roles": w.roles(), "trust_hints": true,
 			"allow": w.Allowed},
 		{"name": "remote", "url": remote.URL, "roles": w.roles(), "trust_hints": true},
 		{"name": "dead", "command": "/bin/false"},
-	})
+	}, w.More...))
 	Must(t, err)
 	w.Env = append(w.Env, "EVERTHREAD_AGENT_MCP_SERVERS="+string(list), "EVERTHREAD_AGENT_TOOL_TIMEOUT=2s",
 		"EVERTHREAD_TURN_LEASE=3s")

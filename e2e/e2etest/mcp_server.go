@@ -60,6 +60,12 @@ func newMCP(path string) *sdk.Server {
 		}
 		return string(letter)
 	})
+	sdk.AddTool(s, &sdk.Tool{Name: "page", Description: "The shop: page", Annotations: reads},
+		func(context.Context, *sdk.CallToolRequest, lookup) (*sdk.CallToolResult, any, error) {
+			text, err := os.ReadFile(path + ".inbox")
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{
+				URI: "https://example.org/page", MIMEType: "text/html", Text: string(text)}}}}, nil, err
+		})
 	add("letter", func(_ context.Context, in lookup) string { return in.Item })
 	sdk.AddTool(s, &sdk.Tool{Name: "mail", Description: "Send a mail"}, func(ctx context.Context, _ *sdk.CallToolRequest,
 		in mail) (*sdk.CallToolResult, any, error) {

@@ -15,7 +15,7 @@
 //                       reminder_set once the model is told that nothing will
 //   "fail STATUS"       an error with that HTTP status
 //
-// With EVERTHREAD_TEST_OBEDIENT it does whatever it reads anywhere in a request:
+// With EVERTHREAD_TEST_OBEDIENT it does whatever it reads anywhere in a request, descriptions of tools included:
 // all of "OBEY: call NAME {json}" and "OBEY: say TEXT" (to the end of the line), and
 // what people ask in a few words: "order X", "how many X", "mail NAME: TEXT", "mail
 // that to NAME" (what somebody else wrote last).
@@ -127,7 +127,8 @@ const ever = new Set();
 function obedient(request) {
   const key = (name, args) => { try { return name + JSON.stringify(JSON.parse(args)); } catch { return name + args; } };
   const done = new Set(request.messages.flatMap((m) => (m.tool_calls ?? []).map((c) => key(c.function.name, c.function.arguments))));
-  const read = request.messages.flatMap((m) => [text(m.content), text(m.content).replaceAll('\\"', '"')]);
+  const seen = [...request.messages.map((m) => text(m.content)), ...(request.tools ?? []).map((t) => JSON.stringify(t.function))];
+  const read = seen.flatMap((t) => [t, t.replaceAll('\\"', '"')]);
   const orders = read.flatMap((t) => [...t.matchAll(/OBEY: call (\w+) (\{[^{}\n]*\})/g)].map((m) => [m[1], m[2]]));
   const last = request.messages.at(-1);
   const said = unstamped(lastOf(request.messages, "user"));

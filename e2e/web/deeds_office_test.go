@@ -56,7 +56,10 @@ var (
 		{"/settings", "#sessions .rows li:not(:has(.tag)) button", "document.querySelectorAll('#sessions .rows li').length < 3", false},
 		{"/", ".account summary | .account form[action='/signout'] button", says("main", "You are signed out"), false},
 	}
-	endsAll   = []deed{{"/settings", "#sessions > .sure > summary | #sessions .sure-form button", says("main", "You are signed out"), false}}
+	endsAll = []deed{
+		{"/settings", "#keys details.fold:last-of-type > summary | #key-name = script | #keys .form .button", "document.querySelector('#secret')", false},
+		{"/settings", "#sessions > .sure > summary | #sessions [name=keys] | #sessions .sure-form button", says("main", "You are signed out"), false},
+	}
 	leavesAll = []deed{{"/settings", ".danger-zone summary | #word = DELETE | .danger-zone form button | .confirm button[name=yes]",
 		"document.querySelector('.farewell .note.good')", false}}
 )

@@ -121,6 +121,9 @@ func (r *Room) edit(v *web.Visit) error {
 	if err := v.R.ParseForm(); err != nil {
 		return v.BadForm(err)
 	}
+	if err := v.Owned(v.R.PostForm.Get("account")); err != nil {
+		return err
+	}
 	m, path, err := r.asked(v)
 	if err != nil {
 		return err

@@ -96,10 +96,10 @@ func (r *Room) writing(v *web.Visit, p place) ([]writing, error) {
 }
 
 type form struct {
-	text, nonce, thread, day, reply string
-	files                           []core.File
-	voice                           *core.File // nil: no voice note
-	long                            time.Duration
+	account, text, nonce, thread, day, reply string
+	files                                    []core.File
+	voice                                    *core.File // nil: no voice note
+	long                                     time.Duration
 }
 
 // post receives a message. A message posted again with the same nonce is received once.
@@ -211,7 +211,7 @@ func (r *Room) readForm(v *web.Visit) (form, error) {
 	if kind == "multipart/form-data" {
 		err = r.readParts(v, &f)
 	} else if err = v.R.ParseForm(); err == nil {
-		for _, name := range []string{"text", "nonce", "thread", "day", "reply"} {
+		for _, name := range []string{"account", "text", "nonce", "thread", "day", "reply"} {
 			f.set(name, v.R.PostForm.Get(name))
 		}
 	}
@@ -220,6 +220,9 @@ func (r *Room) readForm(v *web.Visit) (form, error) {
 			return f, err
 		}
 		return f, v.BadForm(err)
+	}
+	if err := v.Owned(f.account); err != nil {
+		return f, err
 	}
 	if !nonces().MatchString(f.nonce) {
 		return f, v.BadForm(errors.New("no nonce"))
@@ -269,7 +272,8 @@ func (r *Room) readParts(v *web.Visit, f *form) error {
 
 func (f *form) set(name, value string) {
 	value = strings.ReplaceAll(strings.ToValidUTF8(value, "\uFFFD"), "\r\n", "\n")
-	fields := map[string]*string{"text": &f.text, "nonce": &f.nonce, "thread": &f.thread, "day": &f.day, "reply": &f.reply}
+	fields := map[string]*string{"account": &f.account, "text": &f.text, "nonce": &f.nonce, "thread": &f.thread,
+		"day": &f.day, "reply": &f.reply}
 	if into := fields[name]; into != nil {
 		*into = value
 	} else if s, err := strconv.Atoi(value); name == "seconds" && err == nil && s > 0 && s < 24*3600 {

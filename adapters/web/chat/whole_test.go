@@ -41,7 +41,7 @@ func TestUnfinished_saysWhyAndGoesOn(t *testing.T) {
 	if n := strings.Count(page.Body, button); n != 1 {
 		t.Errorf("%d buttons", n)
 	}
-	form := regexp.MustCompile(`class="answer"><input type="hidden" name="text" value="(.*?)"><input type="hidden" name="nonce" value="(.*?)">`)
+	form := regexp.MustCompile(`class="answer"><input type="hidden" name="account" value="\d+"><input type="hidden" name="text" value="(.*?)"><input type="hidden" name="nonce" value="(.*?)">`)
 	found := form.FindStringSubmatch(page.Body)
 	if found == nil || found[1] != "/continue" {
 		t.Fatalf("got %q", found)

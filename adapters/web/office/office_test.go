@@ -66,6 +66,7 @@ func newOffice(t *testing.T, change ...func(o *Options)) *office {
 // options returns the pages' options over the store of a world.
 func (f *office) options(t *testing.T, w *webtest.World) Options {
 	st, p := w.Store, w.People
+	p.Channels = known{}
 	o := Options{Store: st, People: agreed{p, w}, Gateway: w.Gate, MediaDir: w.Media, Log: w.Log, Now: w.Clock.Now,
 		PublicURL: "http://127.0.0.1:8080", Rand: rand.Reader, TokensPerDay: 5000, Agents: f.agents, Inspector: f}
 	f.leaves = func(ctx context.Context, user core.UserID, tell func(people.Deletion)) ([]string, error) {
@@ -104,6 +105,14 @@ func (f *office) options(t *testing.T, w *webtest.World) Options {
 		}}
 	o.Engine = f.engine
 	return o
+}
+
+// known has the capabilities of channels.
+type known struct{}
+
+func (known) Capabilities(channel string) core.Capabilities {
+	can, _ := capable(channel)
+	return can
 }
 
 // agreed confirms every account change immediately.

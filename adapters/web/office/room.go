@@ -95,7 +95,6 @@ type Store interface {
 
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 	APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error)
-	AddAPIKey(ctx context.Context, k core.APIKey) (core.APIKey, error)
 	RevokeAPIKey(ctx context.Context, user core.UserID, id int64) error
 	UsageDays(ctx context.Context, user core.UserID, from, through string) ([]core.UsageDay, error)
 	EmbeddingCounts(ctx context.Context, user core.UserID, config string) (map[string]int, error)
@@ -135,6 +134,8 @@ type People interface {
 	// applied effects and notified all of the user's identities; otherwise it asks on asked.
 	Sure(ctx context.Context, u core.User, s core.Session, c core.AccountSubject,
 		effects ...core.Effect) (asked core.Identity, sure bool, err error)
+	// Made makes a change that a user requested in a browser, and notifies their identities.
+	Made(ctx context.Context, u core.User, s core.Session, c core.AccountSubject, effects ...core.Effect) error
 }
 
 // Engine knows the running channels and handles a user's data as a whole, as engine.Engine does.
@@ -280,9 +281,9 @@ type settingsWords struct {
 	Keys, KeysLead, KeysNone, KeyNew, KeyName, KeyNameHint, KeyMake, KeyMade, KeyNameWrong, KeyNoScope, KeyScopes,
 	KeyUsed, KeyRevoke, KeyRevokeHint, KeyRevoked, Sessions, SessionsLead, SessionThis, SessionEnd, SessionEnded,
 	SessionsEnd string
-	KeyMadeLead, KeyUse, KeySince              string // KeyMadeLead: name; KeyUse: address; KeySince: date
-	Scopes                                     map[string]string
-	SessionsEndHint, BrowserOn, BrowserUnknown string // SessionsLead: days; BrowserOn: browser, system
+	KeyMadeLead, KeyUse, KeySince                            string // KeyMadeLead: name; KeyUse: address; KeySince: date
+	Scopes                                                   map[string]string
+	SessionsEndHint, SessionsKeys, BrowserOn, BrowserUnknown string // SessionsLead: days; BrowserOn: browser, system
 
 	// Usage and data.
 	Usage, UsageLead, UsageNone, UsageTable, UsageDay, UsageRead, UsageCached, UsageWritten, UsageTurns, UsageCost,

@@ -54,7 +54,8 @@ type settingsView struct {
 	Keys                                   keysView
 	Sessions                               []shownSession
 
-	SessionDays int // life of a session after its last use
+	BrowserKeys string // names of keys that were made in a browser
+	SessionDays int    // life of a session after its last use
 	Usage       usageView
 	ExportAbout string // estimated contents of an export
 	Owner       bool   // the owner cannot delete the account

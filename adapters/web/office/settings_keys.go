@@ -85,7 +85,8 @@ func (r *Room) addKey(v *web.Visit) error {
 			return err
 		}
 	case err == nil:
-		k, err = r.Store.AddAPIKey(v.Context(), k)
+		err = r.People.Made(v.Context(), v.User, v.Session, core.AccountSubject{Change: core.ChangeKey, Name: k.Name},
+			core.AddKey{Key: k})
 	}
 	if err != nil {
 		return fmt.Errorf("create an API key: %w", err)
@@ -112,6 +113,11 @@ func (r *Room) fillSessions(v *web.Visit, page *settingsView) error {
 	if err != nil {
 		return fmt.Errorf("read sessions: %w", err)
 	}
+	keys, err := r.browserKeys(v)
+	if err != nil {
+		return err
+	}
+	page.BrowserKeys = strings.Join(web.Each(keys, func(k core.APIKey) string { return k.Name }), ", ")
 	page.SessionDays = int(v.SessionLife().Hours() / 24)
 	page.Sessions = web.Each(all, func(s core.Session) shownSession {
 		one := shownSession{ID: s.ID, Browser: browser(v, s.Browser), Used: ago(v, s.UsedAt), This: s.ID == v.Session.ID}
@@ -163,7 +169,37 @@ func (r *Room) endSession(v *web.Visit, n int64) error {
 	return v.Back("/settings#sessions", say(v.Lang).Settings.SessionEnded)
 }
 
+// browserKeys returns the user's keys that were made in a browser, as far as the audit goes back.
+func (r *Room) browserKeys(v *web.Visit) ([]core.APIKey, error) {
+	keys, err := r.Store.APIKeys(v.Context(), v.User.ID)
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	const most = 10_000
+	rows, err := r.Store.Audit(v.Context(), core.AuditQuery{User: v.User.ID, Limit: most})
+	if err != nil {
+		return nil, fmt.Errorf("read who made the keys: %w", err)
+	}
+	return slices.DeleteFunc(keys, func(k core.APIKey) bool {
+		return !slices.ContainsFunc(rows, func(a core.AuditRow) bool {
+			return a.What == core.AuditKeyMade && a.Via == core.ViaSession && slices.Contains(a.IDs, k.ID)
+		})
+	}), nil
+}
+
+// endSessions signs all browsers out, and if the visitor wants, ends the keys that were made in one.
 func (r *Room) endSessions(v *web.Visit) error {
+	if v.R.PostForm.Get("keys") != "" {
+		keys, err := r.browserKeys(v)
+		if err != nil {
+			return err
+		}
+		for _, k := range keys {
+			if err := r.Store.RevokeAPIKey(v.Context(), v.User.ID, k.ID); err != nil {
+				return fmt.Errorf("revoke an API key: %w", err)
+			}
+		}
+	}
 	if err := r.Store.EndSession(v.Context(), v.User.ID, 0); err != nil {
 		return fmt.Errorf("end all sessions: %w", err)
 	}

@@ -276,6 +276,10 @@ func (r *Room) addAgent(v *web.Visit) error {
 	if err := r.Agents.Add(v.Context(), v.User.ID, name, key, v.Now); err != nil {
 		return fmt.Errorf("add an agent: %w", err)
 	}
+	change := core.AccountSubject{Change: core.ChangeAgent, Name: name}
+	if err := r.People.Made(v.Context(), v.User, v.Session, change); err != nil {
+		return fmt.Errorf("tell of an agent: %w", err)
+	}
 	return v.Back("/settings#channels", w.AgentAdded)
 }
 

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -164,6 +165,19 @@ func TestAgentsAreTriedFirst(t *testing.T) {
 	p.Post("/settings/agents/1/remove", nil).Elsewhere(t, "/settings#channels")
 	p.Post("/settings/agents/1/remove", nil).Wants(t, http.StatusNotFound)
 	p.Get("/settings").Lacks(t, "since 31 January 2026")
+	f.told(p, "added the WhatsApp agent")
+}
+
+// told checks that a delivery to an app of a person says something.
+func (f *office) told(p *webtest.Person, want string) {
+	f.T.Helper()
+	all, err := f.Store.Deliveries(f.Context, core.DeliveryQuery{User: p.User.ID, Limit: 10})
+	f.Must(err)
+	if !slices.ContainsFunc(all, func(d core.Delivery) bool {
+		return strings.Contains(d.Parts[0].Part.Text, want)
+	}) {
+		f.T.Errorf("none of %+v says %q", all, want)
+	}
 }
 
 func TestAPIKeysAreShownOnce(t *testing.T) {
@@ -181,6 +195,7 @@ func TestAPIKeysAreShownOnce(t *testing.T) {
 	a := p.Post("/settings/keys", url.Values{"name": {"Open WebUI"}, "scope": {"read", "chat"}})
 	a.Wants(t, 200, "This is the key for “Open WebUI”", "http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/mcp")
 	secret := a.Between(t, `<output id="secret">`, "<")
+	f.told(p, "created the API key Open WebUI")
 	k, u, err := f.Store.APIKey(f.Context, client.Hash(secret))
 	f.Must(err)
 	if u.ID != p.User.ID || !k.Allows(core.CanTalk) || !k.Allows(core.CanRead) || k.Allows(core.CanMemory) {
@@ -213,7 +228,20 @@ func TestSessionsAreSeenAndEnded(t *testing.T) {
 	p.Post("/settings/sessions/"+fmt.Sprint(all[i].ID)+"/end", nil).Elsewhere(t, "/settings#sessions")
 	phone.Get("/settings").Wants(t, http.StatusUnauthorized)
 	p.Get("/settings").Lacks(t, "iPhone")
-	p.Post("/settings/sessions/end", nil).Wants(t, 200, "You are signed out")
+	p.Get("/settings").Lacks(t, "created in a browser")
+	operators, _, err := client.NewKey(rand.Reader, p.User, "of the command line", []string{"read"}, f.Clock.Now())
+	f.Must(err)
+	operators, err = f.Store.AddAPIKey(f.Context, operators)
+	f.Must(err)
+	for range 2 {
+		p.Post("/settings/keys", url.Values{"name": {"of a thief"}, "scope": {"read"}}).Wants(t, 200)
+	}
+	p.Get("/settings").Wants(t, 200, "created in a browser: of a thief, of a thief</span>")
+	p.Post("/settings/sessions/end", url.Values{"keys": {"1"}}).Wants(t, 200, "You are signed out")
+	left, err := f.Store.APIKeys(f.Context, p.User.ID)
+	if f.Must(err); len(left) != 1 || left[0].ID != operators.ID {
+		t.Errorf("%+v are left", left)
+	}
 	p.Get("/settings").Wants(t, http.StatusUnauthorized)
 	f.Bob.Get("/settings").Wants(t, 200)
 }

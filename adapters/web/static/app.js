@@ -430,7 +430,7 @@
       if (tried !== null && tried !== sent) write.elements.nonce.value = nonce();
       tried = sent;
       const body = new FormData();
-      for (const name of ["nonce", "thread", "day", "reply"]) body.append(name, write.elements[name].value);
+      for (const name of ["account", "nonce", "thread", "day", "reply"]) body.append(name, write.elements[name].value);
       body.append("text", sent);
       for (const f of picked) body.append("file", f, f.name);
       // A message that cannot be sent waits, if the browser can store it (offline.js).

@@ -218,7 +218,7 @@
       if (!text.value.trim()) return;
       const thread = /^\/threads\/(\d+)/.exec(location.pathname)?.[1] || "";
       const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
-      hold([["nonce", nonce], ["thread", thread], ["text", text.value]]);
+      hold([["account", owner], ["nonce", nonce], ["thread", thread], ["text", text.value]]);
       text.value = "";
       keep(() => sessionStorage.removeItem("draft:offline"));
       text.focus();

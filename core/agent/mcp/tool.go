@@ -29,6 +29,7 @@ var (
 	_ core.Tool        = (*tool)(nil)
 	_ core.OutsideTool = (*tool)(nil)
 	_ core.GuardedTool = (*tool)(nil)
+	_ core.ServedTool  = (*tool)(nil)
 )
 
 // tool is a tool of a server.
@@ -37,6 +38,7 @@ type tool struct {
 	name string // of the server
 	spec core.ToolSpec
 	read bool // the server marks it as read-only
+	shut bool // the server marks it as reaching nothing beyond its own data
 }
 
 // May reports whether a user may use the tool.
@@ -49,6 +51,12 @@ func (t *tool) Standing() (allowed, readOnly bool) {
 	return readOnly || slices.Contains(s.Allow, t.name) || slices.Contains(s.Allow, "*"), readOnly
 }
 
+// Server returns the name of the server.
+func (t *tool) Server() string { return t.link.server.Name }
+
+// Closed reports whether the server says so, and the configuration trusts it.
+func (t *tool) Closed() bool { return t.shut && t.link.server.TrustHints }
+
 // newTool reads a server's description of a tool. Adopt sets spec.Name.
 func newTool(l *link, t *sdk.Tool) (*tool, error) {
 	if t.Name == "" {
@@ -59,9 +67,10 @@ func newTool(l *link, t *sdk.Tool) (*tool, error) {
 		return nil, err
 	}
 	description := cmp.Or(strings.TrimSpace(t.Description), strings.TrimSpace(t.Title), t.Name)
-	read := t.Annotations != nil && t.Annotations.ReadOnlyHint
-	return &tool{link: l, name: t.Name, read: read, spec: core.ToolSpec{Description: cut(clean(description),
-		longestDescription), Schema: schema}}, nil
+	hints := cmp.Or(t.Annotations, &sdk.ToolAnnotations{})
+	shut := hints.OpenWorldHint != nil && !*hints.OpenWorldHint
+	spec := core.ToolSpec{Description: cut(clean(description), longestDescription), Schema: schema}
+	return &tool{link: l, name: t.Name, read: hints.ReadOnlyHint, shut: shut, spec: spec}, nil
 }
 
 // Spec describes the tool.

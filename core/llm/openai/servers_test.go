@@ -567,3 +567,21 @@ func TestModel_noSystemRole(t *testing.T) {
 		t.Errorf("%+v after %d requests: %s", a, len(s.sent), s.sent[len(s.sent)-1].fields["messages"])
 	}
 }
+
+// TestModel_anAnswerWithoutEndIsCut checks that a server which repeats itself is not read on for ever, and that what it
+// said stays.
+func TestModel_anAnswerWithoutEndIsCut(t *testing.T) {
+	t.Parallel()
+	piece := strings.Repeat("again ", 2000)
+	sent := 0
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil && sent < 30<<20 {
+			n, _ := fmt.Fprintf(w, "data: {\"choices\":[{\"delta\":{\"content\":%q}}]}\n\n", piece)
+			sent += n
+		}
+	})
+	a := ask(t.Context(), New(Options{BaseURL: s.URL, Model: "m"}), prompt())
+	if a.err != nil || a.last.Finish != core.FinishLength || len(a.text) < 1<<20 || len(a.text) > 3<<20 {
+		t.Errorf("%d bytes, %q, %v", len(a.text), a.last.Finish, a.err)
+	}
+}

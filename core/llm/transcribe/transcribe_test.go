@@ -59,6 +59,9 @@ func TestErrorsSayWhetherTryingAgainHelps(t *testing.T) {
 		{"unknown model", 404, `{"error":{"message":"no such model"}}`, false, "check transcription.model"},
 		{"refused", 400, `{"error":{"message":"not audio"}}`, true, "refused the recording: not audio"},
 		{"broken", 500, `oops`, false, "500"},
+		{"refused at length", 400, `{"error":{"message":"` + strings.Repeat("no ", 70_000) + `"}}`, true, "no no"},
+		{"broken at length", 500, strings.Repeat("oops ", 40_000), false, "500"},
+		{"busy at length", 429, `{"error":{"message":"` + strings.Repeat("no ", 70_000) + `"}}`, false, "no no"},
 		{"busy", 429, `{"error":{"message":"slow down"}}`, false, "slow down"},
 		{"not JSON", 200, `<html>`, false, "transcribe"},
 	} {
@@ -70,8 +73,9 @@ func TestErrorsSayWhetherTryingAgainHelps(t *testing.T) {
 			})
 			_, err := tr.Transcribe(t.Context(), core.Recording{Name: "a.mp3", Data: []byte("x")})
 			var permanent *core.Permanent
-			if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &permanent) != c.permanent {
-				t.Errorf("got %v", err)
+			if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &permanent) != c.permanent ||
+				len(err.Error()) > 500 {
+				t.Errorf("got %d bytes: %.600s", len(err.Error()), err)
 			}
 		})
 	}

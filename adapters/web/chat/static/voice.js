@@ -63,7 +63,7 @@
       const body = new FormData();
       const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
       body.append("nonce", nonce);
-      for (const name of ["thread", "day"]) body.append(name, write.elements[name].value);
+      for (const name of ["account", "thread", "day"]) body.append(name, write.elements[name].value);
       body.append("seconds", String(Math.max(1, seconds)));
       body.append("voice", new File(pieces, "voice." + type.split("/")[1], { type }));
       // A message that cannot be sent waits, if the browser can store it (offline.js).

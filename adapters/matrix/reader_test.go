@@ -1,0 +1,130 @@
+package matrix
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/everthread/everthread/adapters/matrix/matrixtest"
+	"github.com/everthread/everthread/core"
+)
+
+const mallory = "@mallory:hs.test"
+
+// TestWhoCanReadARoomDecidesWhatIsSaid covers every way in which others come to read a room: nobody's words are taken
+// there, and nothing private is sent there, although the person has accepted it.
+func TestWhoCanReadARoomDecidesWhatIsSaid(t *testing.T) {
+	t.Parallel()
+	direct := func(w *world) string { // Mallory's room, which Ada has accepted
+		room := w.Invite(mallory)
+		w.Member(room, ada, "invite", mallory)
+		return room
+	}
+	left := func(w *world, kind string, content map[string]any) string {
+		room := direct(w)
+		w.State(room, mallory, kind, "", content)
+		w.Member(room, mallory, "leave")
+		return room
+	}
+	rule := func(rule string) func(*world) string {
+		return func(w *world) string { return left(w, typeJoins, map[string]any{"join_rule": rule}) }
+	}
+	for name, c := range map[string]struct {
+		room func(w *world) string
+		says core.Silence
+		mine bool // nobody else can read it
+	}{
+		"she calls herself a service": {room: func(w *world) string {
+			room := direct(w)
+			w.State(room, mallory, typeService, "", map[string]any{"service_members": []string{mallory}})
+			return room
+		}},
+		"she calls her second account a service": {room: func(w *world) string {
+			room := direct(w)
+			w.State(room, mallory, typeService, "", map[string]any{"service_members": []string{"@second:hs.test"}})
+			w.Member(room, "@second:hs.test", "invite", mallory)
+			w.Member(room, mallory, "leave")
+			return room
+		}},
+		"everybody can read it": {says: core.SilentOpen, room: func(w *world) string {
+			return left(w, typeHistory, map[string]any{"history_visibility": "world_readable"})
+		}},
+		"everybody can join it":          {says: core.SilentOpen, room: rule("public")},
+		"members of a space can join it": {says: core.SilentOpen, room: rule("restricted")},
+		"they can knock and join it":     {says: core.SilentOpen, room: rule("knock_restricted")},
+		"a rule that we do not know":     {says: core.SilentOpen, room: rule("org.example.anyone")},
+		"its maker left, and it is shut": {mine: true, room: rule("invite")},
+		"others can knock, and need Ada": {mine: true, room: rule("knock")},
+		"new members read only new words": {mine: true, room: func(w *world) string {
+			return left(w, typeHistory, map[string]any{"history_visibility": "joined"})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := begin(t)
+			own := w.Direct(ada)
+			w.Say(own, ada, "mine")
+			eventually(t, "mine", func() bool { return len(w.messages()) == 1 })
+			room := c.room(w)
+			w.Member(room, ada, "join")
+			w.Member(room, us, "join")
+			w.barrier(t)
+			_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "the reminder", Key: "r"})
+			require.NoError(t, err)
+			require.Len(t, w.Sent(own), 1, "a join moved the person")
+
+			for i := range 2 {
+				w.Say(room, ada, fmt.Sprint("said there ", i))
+			}
+			w.barrier(t)
+			if c.mine {
+				require.Len(t, w.messages(), 3)
+				return
+			}
+			require.Equal(t, []string{"mine"}, w.messages())
+			told := w.in.of(core.InGroup)
+			require.Len(t, told, 1, "it is said once")
+			require.Equal(t, c.says, told[0].Silent)
+			require.Equal(t, room, told[0].Address.External)
+			_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "the answer", Key: "a"})
+			require.NoError(t, err)
+			require.Len(t, w.Sent(own), 2)
+			require.Empty(t, w.Sent(room))
+		})
+	}
+}
+
+func TestARoomThatOpensGetsNothingMore(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	room := w.Direct(ada)
+	w.Say(room, ada, "mine")
+	eventually(t, "mine", func() bool { return len(w.messages()) == 1 })
+	w.State(room, ada, typeHistory, "", map[string]any{"history_visibility": "world_readable"})
+	w.Say(room, ada, "ours")
+	w.barrier(t)
+	var gone *core.Unreachable
+	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "private", Key: "p"})
+	require.ErrorAs(t, err, &gone)
+	require.ErrorAs(t, w.c.Preview(t.Context(), toAda, "turn-1-1", "private"), &gone)
+	w.State(room, ada, typeHistory, "", map[string]any{"history_visibility": "shared"})
+	w.Say(room, ada, "mine again")
+	w.barrier(t)
+	require.Equal(t, []string{"mine", "mine again"}, w.messages())
+}
+
+func TestAPortalWithAThirdPersonIsAGroup(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	room := w.Portal(alice)
+	w.Say(room, matrixtest.Ghost(alice), "alone")
+	eventually(t, "alone", func() bool { return len(w.messages()) == 1 })
+	w.Member(room, mallory, "join")
+	w.Say(room, matrixtest.Ghost(alice), "overheard")
+	w.barrier(t)
+	require.Equal(t, []string{"alone"}, w.messages())
+	var gone *core.Unreachable
+	_, err := w.c.Carries()[0].Send(t.Context(), toAlice, core.Part{Text: "private", Key: "p"})
+	require.ErrorAs(t, err, &gone)
+}
