@@ -22,7 +22,7 @@ func TestPrivate_ofAChild(t *testing.T) {
 			if err := Private(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := programPages(); err != nil {
+			if _, err := os.ReadFile("/proc/self/maps"); err != nil {
 				t.Fatal("it cannot read about itself: ", err)
 			}
 		}
