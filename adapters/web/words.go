@@ -37,8 +37,10 @@ type Texts struct {
 	RememberKnown                       string // number, theme
 
 	// Errors.
-	ErrTitle, ErrHome, ErrNotFound, ErrBroken, ErrTooLarge, ErrNoRoom, ErrForm, ErrForeign, ErrTries, ErrCode, ErrMoving,
+	ErrTitle, ErrNothing, ErrHome, ErrNotFound, ErrBroken, ErrTooLarge, ErrNoRoom, ErrForm, ErrForeign, ErrTries, ErrCode, ErrMoving,
 	ErrRefused string
+	ErrLong string // number
+	TooLong string // {most}, {have}
 
 	Moment string // day, month, year, time
 	Units  [4]string

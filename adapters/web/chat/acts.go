@@ -22,7 +22,7 @@ func (r *Room) actRoutes() []web.Route {
 		{Pattern: "GET /m/{id}/text", Serve: r.text},
 		{Pattern: "GET /m/{id}/reply", Serve: r.reply},
 		{Pattern: "GET /m/{id}/edit", Serve: r.of(r.editPage)},
-		{Pattern: "POST /m/{id}/edit", Serve: r.edit, Body: 4 * maxText},
+		{Pattern: "POST /m/{id}/edit", Serve: r.edit, Body: r.MediaMax},
 		{Pattern: "POST /m/{id}/again", Serve: r.of(r.again)},
 		{Pattern: "POST /m/{id}/answer", Serve: r.of(r.choose)},
 		{Pattern: "GET /m/{id}/unsend", Serve: r.of(r.unsendPage)},
@@ -134,7 +134,8 @@ func (r *Room) edit(v *web.Visit) error {
 		return web.Because(http.StatusBadRequest, say(v.Lang).NothingToSend)
 	}
 	if len(text) > maxText {
-		return web.Because(http.StatusRequestEntityTooLarge, v.Words.ErrTooLarge)
+		return web.Because(http.StatusRequestEntityTooLarge,
+			fmt.Sprintf(say(v.Lang).Act.EditLong, web.Size(v.Lang, maxText)))
 	}
 	text = withFiles(text, m.Attachments)
 	return r.repeat(v, path, core.Regenerate{Message: m.ID, Text: &text, Tokens: r.Tokens.Count(text), At: v.Now})

@@ -35,6 +35,7 @@ type entry struct {
 	text                     func() template.HTML // nil: no text
 	Deleted, Edited, Covered bool
 	Answer                   bool // from the model, and not deleted
+	Long                     bool // the person's own, and shown folded
 	Forwarded                string
 	Quote                    *quoted
 	Files                    []shownFile
@@ -202,6 +203,7 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 	if m.Role == core.RoleTool && !m.Redacted {
 		e.Calls, e.text = []shownCall{call(v, m.ToolName, "", m.Text)}, nil
 	}
+	e.Long = isLong(m)
 	e.Answer = m.Role == core.RoleAssistant && m.Kind == core.KindChat && m.Turn > 0 && !m.Redacted
 	if m.Unfinished != "" && !m.Redacted {
 		e.Unfinished = words.Unfinished(v.Lang, m.Unfinished).Why
@@ -215,6 +217,12 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 	}
 	e.Version = hashed(m.ID, m.Revision, m.Redacted, m.Text, m.Attachments, e.States, e.Calls)
 	return e
+}
+
+// isLong reports whether a message takes more than a few screens, and is shown folded. An answer was asked for, and is
+// shown whole.
+func isLong(m core.Message) bool {
+	return m.Role == core.RoleUser && (len(m.Text) > 6000 || strings.Count(m.Text, "\n") > 80)
 }
 
 func speaker(v *web.Visit, e *entry, m core.Message) {

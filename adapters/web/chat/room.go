@@ -160,9 +160,10 @@ type texts struct {
 	NotRead  map[string]string // why a document was not read, by core.DocumentProblem
 
 	// The composer.
-	TypeMessage, Send, Sending, Stop, AddFiles, Remove, Failed, Paused, TooManyFiles, TooLarge, NotSent, NothingToSend,
-	GoesToday string
-	FilesHint string // size, number
+	TypeMessage, Send, Sending, Stop, AddFiles, Remove, Failed, Paused, NotSent, NothingToSend, GoesToday,
+	LongText, LongHint, ShowAll, ShowLess string
+	TooManyFiles, TooLarge string // TooManyFiles: number; TooLarge: size
+	FilesHint              string // size, number
 
 	// Promises beside a day.
 	Promises, NextReminders, OpenLoops, NoPromises, MadeHere, Foreign, LoopIsDone, LoopDone, CancelReminder,
@@ -176,8 +177,8 @@ type texts struct {
 	SnoozeEvening, SnoozeMorning, Snoozed string // SnoozeEvening, SnoozeMorning: time; Snoozed: day and time
 
 	// Voice.
-	Record, Recording, Discard, RecordRefused, RecordNone, Listen, ListenStop string
-	Act                                                                       actWords
+	Record, Recording, Discard, RecordRefused, RecordNone, RecordFull, Listen, ListenStop string
+	Act                                                                                   actWords
 
 	// Pages about a message.
 	WhyTitle, WhyLead, WhyNone, WhyStrategy, WhyParts, WhyPart, WhyOf, WhyMessages, WhyIncluded, WhyShortened, WhyCovered,
@@ -213,6 +214,7 @@ type actWords struct {
 	Previous, Next, Undo, UndoTitle, UndoLead, UndoAnswer, UndoDo, Undone, Picture, OpenPicture, Original, Commands,
 	CommandsLead, KeyMessages, KeyCopy, KeyReply, KeyEdit, KeyAgain, KeyAnswers, KeyStop, KeySend string
 	AnswerOf string // number, total
+	EditLong string // size
 	Stays    string // actions of other answers
 }
 

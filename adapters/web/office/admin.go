@@ -180,7 +180,7 @@ func (r *Room) checkChannel(v *web.Visit) error {
 	})
 }
 
-// mostTyped bounds an answer to a channel's field, in bytes.
+// mostTyped bounds an answer to a channel's field, in characters.
 const mostTyped = 2000
 
 // tryChannel tries a channel with the typed answers, and stores nothing.
@@ -194,7 +194,10 @@ func (r *Room) tryChannel(v *web.Visit) error {
 	one := shownSetup{Setup: all[i], Name: v.ChannelName(name), Typed: map[string]string{}}
 	answers := map[string]string{}
 	for _, f := range one.Fields {
-		answers[f.ID] = strings.TrimSpace(web.Short(v.R.PostFormValue(f.ID), mostTyped))
+		answers[f.ID] = strings.TrimSpace(v.R.PostFormValue(f.ID))
+		if err := v.Within(mostTyped, answers[f.ID]); err != nil {
+			return err
+		}
 		if !f.Secret {
 			one.Typed[f.ID] = answers[f.ID]
 		}

@@ -185,7 +185,7 @@ func (r *Room) setProfile(v *web.Visit) error {
 	if language != "" && !slices.Contains(words.Languages(), language) {
 		return v.BadForm(nil)
 	}
-	zone, page, wrong := profile(v, name, web.Short(web.OneLine(f.Get("zone")), 100))
+	zone, page, wrong := profile(v, name, web.OneLine(f.Get("zone")))
 	if wrong != nil {
 		page.Chosen = &language
 		return r.wrong(v, *wrong, page)
@@ -202,7 +202,7 @@ func (r *Room) setProfile(v *web.Visit) error {
 // page holds the form's values, to be shown again with a problem.
 func profile(v *web.Visit, name, said string) (zone string, page settingsView, wrong *problem) {
 	w := say(v.Lang).Settings
-	page = settingsView{Name: web.Short(name, 400), Zone: zoneView{Value: said}}
+	page = settingsView{Name: name, Zone: zoneView{Value: said}}
 	switch {
 	case name == "":
 		return "", page, &problem{"profile", "name", w.NameEmpty}

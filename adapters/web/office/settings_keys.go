@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
@@ -67,9 +68,9 @@ type secretView struct {
 
 func (r *Room) addKey(v *web.Visit) error {
 	w, name, scopes := say(v.Lang).Settings, web.OneLine(v.R.PostForm.Get("name")), v.R.PostForm["scope"]
-	page := settingsView{Keys: keysView{Name: web.Short(name, 400), Scopes: r.scopes(v, scopes)}}
+	page := settingsView{Keys: keysView{Name: name, Scopes: r.scopes(v, scopes)}}
 	switch {
-	case name == "" || len(name) > 100:
+	case name == "" || utf8.RuneCountInString(name) > 100:
 		return r.wrong(v, problem{"keys", "key-name", w.KeyNameWrong}, page)
 	case len(scopes) == 0:
 		return r.wrong(v, problem{"keys", "scope", w.KeyNoScope}, page)

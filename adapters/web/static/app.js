@@ -25,6 +25,15 @@
     return t.content;
   }
 
+  // ---- Limits of fields: a text that is too long stays whole, and is refused in words. ----
+  document.addEventListener("input", (e) => {
+    const field = e.target, most = Number(field.dataset.most), n = [...field.value || ""].length;
+    if (!most) return;
+    const number = (x) => x.toLocaleString(root.lang);
+    field.setCustomValidity(n > most ? toast.dataset.long.replace("{most}", number(most)).replace("{have}", number(n)) : "");
+    if (n > most && e.inputType !== "insertText") field.reportValidity();
+  });
+
   // ---- Signing in: choice of the time zone, if the browser's differs from the gateway's. ----
   const clocks = $("clocks");
   const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -68,7 +77,12 @@
     if (!el) return false;
     document.querySelectorAll(".found").forEach((x) => x.classList.remove("found"));
     el.classList.add("found");
-    el.scrollIntoView({ block: "center" });
+    el.scrollIntoView({ block: el.offsetHeight > window.innerHeight ? "start" : "center" });
+    const words = new URLSearchParams(location.search).get("find");
+    if (words) { // the place in a long message
+      getSelection().collapse(el, 0);
+      window.find(words);
+    }
     return true;
   }
   window.addEventListener("hashchange", () => reveal(location.hash));
@@ -375,11 +389,13 @@
     };
     const store = (f) => { try { return f(); } catch { return null; } };
     text.value = store(() => localStorage.getItem(key)) || text.value;
-    grow();
+    const weigh = () => (text.value.length * 3 > write.dataset.most ? new Blob([text.value]).size : 0);
     const typed = () => {
       grow();
+      $("long").hidden = weigh() <= write.dataset.most;
       store(() => (text.value ? localStorage.setItem(key, text.value) : localStorage.removeItem(key)));
     };
+    typed();
     text.addEventListener("input", typed);
     text.addEventListener("keydown", (e) => {
       if (e.key === "Enter" && !e.shiftKey && !e.isComposing && e.keyCode !== 229 && !matchMedia("(pointer: coarse)").matches) { e.preventDefault(); write.requestSubmit(); }
@@ -388,9 +404,14 @@
     function add(more) {
       for (const f of more) files.push(f);
       unsent.hidden = true;
-      if (files.length > Number(write.dataset.files)) { files.length = Number(write.dataset.files); fail(write.dataset.tooMany); }
-      if (files.reduce((n, f) => n + f.size, 0) > Number(write.dataset.size)) fail(write.dataset.tooLarge);
+      fits();
       show();
+    }
+    // fits reports whether the files and the text can be sent, and otherwise says why not. Nothing is dropped.
+    function fits() {
+      const size = files.reduce((n, f) => n + f.size, weigh());
+      fail(files.length > write.dataset.files ? write.dataset.tooMany : size > write.dataset.size ? write.dataset.tooLarge : "");
+      return unsent.hidden;
     }
     function show() {
       list.hidden = files.length === 0;
@@ -401,7 +422,7 @@
         no.type = "button";
         no.textContent = "×";
         no.setAttribute("aria-label", write.dataset.remove + ": " + f.name);
-        no.addEventListener("click", () => { files.splice(i, 1); unsent.hidden = true; show(); text.focus(); });
+        no.addEventListener("click", () => { files.splice(i, 1); fits(); show(); text.focus(); });
         li.append(name, no);
         return li;
       }));
@@ -421,12 +442,11 @@
     const nonce = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
     write.addEventListener("submit", async (e) => {
       e.preventDefault();
-      if (busy || (!text.value.trim() && !files.length)) return;
+      if (busy || (!text.value.trim() && !files.length) || !fits()) return;
       busy = true;
       const label = button.textContent, sent = text.value, picked = [...files];
       button.disabled = true;
       button.textContent = write.dataset.sending;
-      fail("");
       if (tried !== null && tried !== sent) write.elements.nonce.value = nonce();
       tried = sent;
       const body = new FormData();
