@@ -159,6 +159,7 @@ type Empty struct {
 
 type shownTab struct {
 	Path, Name   string
+	Key          string
 	Here, InMenu bool
 }
 
@@ -201,7 +202,7 @@ func (v *Visit) tabs() []shownTab {
 		if v.User.ID == 0 || t.Owner && v.User.Role != core.RoleOwner {
 			continue
 		}
-		out = append(out, shownTab{t.Path, t.Name(v.Lang), t.holds(v.R.URL.Path), t.InMenu})
+		out = append(out, shownTab{t.Path, t.Name(v.Lang), t.Key, t.holds(v.R.URL.Path), t.InMenu})
 	}
 	return out
 }
@@ -252,6 +253,7 @@ type Route struct {
 // and the entry is marked as current on all pages below it.
 type Tab struct {
 	Name   func(lang string) string
+	Key    string   // of the shortcut that opens it
 	Holds  []string // prefixes of further paths on which it is marked
 	InMenu bool     // it moves into the menu on narrow screens
 }

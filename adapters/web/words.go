@@ -17,8 +17,8 @@ import (
 // Texts are the texts of the shell in one language, and those that rooms share. The
 // comments list the values for the formatting verbs in order.
 type Texts struct {
-	Skip, Search, SignOut, Notify, Theme, Light, Dark, System, KeysTitle, KeySearch, KeyDays, KeyGo, KeyWrite, KeyEscape,
-	KeyHelp, Close, Cancel string
+	Skip, Search, SignOut, Notify, Theme, Light, Dark, System, KeysTitle, KeySearch, KeyDays, KeyWrite, KeyEscape, KeyHelp,
+	KeysWith, KeysAlone, Close, Cancel string
 
 	// Signing in.
 	SignInTitle, SignInAs, SignInButton, SignInOnce, SignInAgain, SignInZone, SignInZoneHere, SignInZoneHouse,

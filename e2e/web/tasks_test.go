@@ -58,7 +58,8 @@ func (p *person) writes(field, text, button string) {
 // tasks are the tasks of docs/ten-tasks.md, by name.
 var tasks = map[string]func(p *person){
 	"find an address of yesterday": func(p *person) {
-		p.key("/")
+		p.actions++
+		p.stroke("Alt+/")
 		p.Comes("document.activeElement.id === 'q'")
 		p.writes("#q", "address", "")
 		p.Sees(".hit mark", "address")

@@ -16,7 +16,7 @@ import (
 func (r *Room) conversationRoutes() []web.Route {
 	return []web.Route{
 		{Pattern: "GET /{$}", Serve: r.todayPage, Tab: &web.Tab{
-			Name: func(lang string) string { return say(lang).Continuous }, Holds: []string{"/day", "/search"}}},
+			Name: func(lang string) string { return say(lang).Continuous }, Key: "h", Holds: []string{"/day", "/search"}}},
 		{Pattern: "GET /day/{label}", Serve: r.dayPage},
 		{Pattern: "GET /day/{label}/history", Serve: r.historyPage},
 		{Pattern: "POST /day/{label}/summary", Serve: r.regenerate},

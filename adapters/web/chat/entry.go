@@ -203,7 +203,7 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 	if m.Role == core.RoleTool && !m.Redacted {
 		e.Calls, e.text = []shownCall{call(v, m.ToolName, "", m.Text)}, nil
 	}
-	e.Long = isLong(m)
+	e.Long = m.Role == core.RoleUser && isLong(m) // an answer was asked for, and is shown whole
 	e.Answer = m.Role == core.RoleAssistant && m.Kind == core.KindChat && m.Turn > 0 && !m.Redacted
 	if m.Unfinished != "" && !m.Redacted {
 		e.Unfinished = words.Unfinished(v.Lang, m.Unfinished).Why
@@ -219,11 +219,8 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 	return e
 }
 
-// isLong reports whether a message takes more than a few screens, and is shown folded. An answer was asked for, and is
-// shown whole.
-func isLong(m core.Message) bool {
-	return m.Role == core.RoleUser && (len(m.Text) > 6000 || strings.Count(m.Text, "\n") > 80)
-}
+// isLong reports whether a message takes more than a few screens.
+func isLong(m core.Message) bool { return len(m.Text) > 6000 || strings.Count(m.Text, "\n") > 80 }
 
 func speaker(v *web.Visit, e *entry, m core.Message) {
 	e.Kind, e.Who, e.Name = "said", "agent", say(v.Lang).Agent

@@ -70,7 +70,7 @@ func (r *Room) pathOf(v *web.Visit, m core.Message) (string, error) {
 	return "/day/" + v.DayAt(shownAt(m)).Label + at, nil
 }
 
-// jump redirects to a message, and in a folded one to the words that the URL names.
+// jump redirects to a message, and in a long one to the words that the URL names.
 func (r *Room) jump(v *web.Visit, m core.Message, path string) error {
 	if words := v.R.URL.Query().Get("find"); words != "" && isLong(m) {
 		path = strings.Replace(path, "#", "&find="+url.QueryEscape(words)+"#", 1)

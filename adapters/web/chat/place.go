@@ -280,7 +280,7 @@ const mostThreads = 200
 func (r *Room) threadRoutes() []web.Route {
 	return []web.Route{
 		{Pattern: "GET /threads", Serve: r.threadsPage, Tab: &web.Tab{
-			Name: func(lang string) string { return say(lang).Threads }}},
+			Name: func(lang string) string { return say(lang).Threads }, Key: "t"}},
 		{Pattern: "POST /threads", Serve: r.openThread},
 		{Pattern: "GET /threads/{id}", Serve: web.WithID(r.threadPage)},
 	}

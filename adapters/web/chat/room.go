@@ -212,7 +212,7 @@ type texts struct {
 type actWords struct {
 	Copy, CopyCode, Copied, NotCopied, Reply, ReplyGone, Unquote, Edit, EditTitle, EditLead, EditDo, Again, Newer, Busy,
 	Previous, Next, Undo, UndoTitle, UndoLead, UndoAnswer, UndoDo, Undone, Picture, OpenPicture, Original, Commands,
-	CommandsLead, KeyMessages, KeyCopy, KeyReply, KeyEdit, KeyAgain, KeyAnswers, KeyStop, KeySend string
+	CommandsLead, KeyMessages, KeyCopy, KeyReply, KeyEdit, KeyAgain, KeyAnswers, KeyStop, KeyLine string
 	AnswerOf string // number, total
 	EditLong string // size
 	Stays    string // actions of other answers

@@ -238,7 +238,11 @@ func (r *Room) said(v *web.Visit, n int, m core.Message, snippet, query string) 
 	pieces := r.marked(plain(snippet), query)
 	path := fmt.Sprintf("/m/%d", m.ID)
 	if n := slices.IndexFunc(pieces, func(p piece) bool { return p.Mark }); n >= 0 && isLong(m) {
-		path += "?find=" + url.QueryEscape(pieces[n].Text)
+		words := pieces[n].Text
+		if n+1 < len(pieces) {
+			words += web.Short(pieces[n+1].Text, 30)
+		}
+		path += "?find=" + url.QueryEscape(words)
 	}
 	return hit{N: n, Who: say(v.Lang).Roles[string(m.Role)], Channel: v.ChannelName(m.Channel),
 		Moment: when.DateName(at, v.Lang) + ", " + at.Format(web.HourMinute), Stamp: at.Format(time.RFC3339),

@@ -21,7 +21,7 @@ const itemsShown, themesShown, memoryPages = 50, 200, 10_000
 func (r *Room) memoryRoutes() []web.Route {
 	return []web.Route{
 		{Pattern: "GET /memory", Serve: r.memoryPage, Tab: &web.Tab{
-			Name: func(lang string) string { return say(lang).Memory.Title }}},
+			Name: func(lang string) string { return say(lang).Memory.Title }, Key: "m"}},
 		{Pattern: "POST /memory", Serve: r.addItem},
 		{Pattern: "POST /memory/{id}/archive", Serve: r.ofItem(r.archiveItem)},
 		{Pattern: "POST /memory/{id}/restore", Serve: r.ofItem(r.restoreItem)},

@@ -18,7 +18,7 @@ import (
 func (r *Room) settingsRoutes() []web.Route {
 	return slices.Concat([]web.Route{
 		{Pattern: "GET /settings", Serve: r.settingsPage, Tab: &web.Tab{
-			Name: func(lang string) string { return say(lang).Settings.Title }, InMenu: true}},
+			Name: func(lang string) string { return say(lang).Settings.Title }, Key: "s", InMenu: true}},
 		{Pattern: "GET /settings/{section}", Serve: r.settingsSection},
 		{Pattern: "POST /settings/profile", Serve: r.setProfile},
 		{Pattern: "POST /settings/assistant", Serve: r.setAssistant},

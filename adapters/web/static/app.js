@@ -71,6 +71,18 @@
   }
 
   // ---- Jumping to a message, which opens folds. ----
+  // within returns the first place of a text in an element, or null.
+  function within(el, words) {
+    const all = document.createTreeWalker(el, NodeFilter.SHOW_TEXT), place = document.createRange();
+    while (all.nextNode()) {
+      const at = all.currentNode.data.indexOf(words);
+      if (at < 0) continue;
+      place.setStart(all.currentNode, at);
+      place.setEnd(all.currentNode, at + words.length);
+      return place;
+    }
+    return null;
+  }
   function reveal(hash) {
     const id = decodeURIComponent(hash.slice(1));
     const el = /^[mv]\d+$/.test(id) && $(id);
@@ -79,13 +91,13 @@
     el.classList.add("found");
     el.scrollIntoView({ block: el.offsetHeight > window.innerHeight ? "start" : "center" });
     const words = new URLSearchParams(location.search).get("find");
-    if (words) { // the place in a long message
-      getSelection().collapse(el, 0);
-      window.find(words);
-    }
+    const place = words && (within(el, words) || within(el, words.split(" ")[0]));
+    if (place) window.scrollBy(0, place.getBoundingClientRect().top - window.innerHeight / 2);
     return true;
   }
   window.addEventListener("hashchange", () => reveal(location.hash));
+  // The browser goes to the top of the message once all is loaded, and again when a page is visited again.
+  window.addEventListener("pageshow", () => setTimeout(() => reveal(location.hash)));
   if (!(location.hash && reveal(location.hash)) && live && !location.search) { toEnd(); pinned = true; }
 
   // ---- Panels in place: the main part of a page below the entry that opened it. ----
@@ -113,7 +125,9 @@
     panel.querySelectorAll("h1, h2").forEach((h) => { h.setAttribute("role", "heading"); h.setAttribute("aria-level", h.tagName === "H1" ? "3" : "4"); });
     panel.opener = link;
     host.append(panel);
-    panel.focus({ preventScroll: true });
+    const field = panel.querySelector("textarea");
+    (field || panel).focus({ preventScroll: true });
+    field?.setSelectionRange(field.value.length, field.value.length);
     const box = panel.getBoundingClientRect();
     const foot = $("composer") ? $("composer").offsetHeight : 0;
     if (box.bottom > window.innerHeight - foot) panel.scrollIntoView({ block: box.height > window.innerHeight - foot - 80 ? "start" : "center" });
@@ -396,6 +410,7 @@
       store(() => (text.value ? localStorage.setItem(key, text.value) : localStorage.removeItem(key)));
     };
     typed();
+    if (matchMedia("(hover: hover) and (pointer: fine)").matches) text.focus({ preventScroll: true });
     text.addEventListener("input", typed);
     text.addEventListener("keydown", (e) => {
       if (e.key === "Enter" && !e.shiftKey && !e.isComposing && e.keyCode !== 229 && !matchMedia("(pointer: coarse)").matches) { e.preventDefault(); write.requestSubmit(); }
@@ -477,8 +492,29 @@
     });
   }
 
-  // ---- Keys. ----
-  let g = 0;
+  // ---- Keys: a shortcut needs Alt, or on a Mac Control and Option. A letter alone is always written. ----
+  const mac = /^Mac/.test(navigator.platform);
+  if (mac) document.querySelectorAll("#shortcuts .with").forEach((x) => { x.textContent = "⌃⌥"; });
+  function shortcut(e) {
+    if (!e.altKey || e.metaKey || e.ctrlKey !== mac || e.isComposing) return "";
+    if (!mac) return e.key.toLowerCase(); // there, these keys type other characters
+    return { Slash: e.shiftKey ? "?" : "/", Comma: ",", Period: "." }[e.code] || e.code.replace(/^Key/, "").toLowerCase();
+  }
+  const press = (el) => el?.click();
+  const keys = {
+    "/": () => { if ($("q")) { $("q").focus(); $("q").select(); } else location.assign("/search"); },
+    "?": () => $("shortcuts")?.showModal(),
+    i: () => $("text")?.focus(),
+    n: () => press($("next-day")),
+    p: () => press($("previous-day")),
+  };
+  document.addEventListener("shortcut", (e) => {
+    const tab = document.querySelector(`.tabs [data-key="${CSS.escape(e.detail)}"]`);
+    if (!tab && !Object.hasOwn(keys, e.detail)) return;
+    e.preventDefault();
+    if (tab) tab.click(); else keys[e.detail]();
+  });
+  const writes = (el) => /^(INPUT|TEXTAREA|SELECT)$/.test(el.tagName) || el.isContentEditable;
   document.addEventListener("keydown", (e) => {
     if (e.key === "Escape") {
       const panel = document.activeElement.closest?.(".panel-here");
@@ -488,21 +524,10 @@
       else if (document.activeElement === $("text")) $("text").blur();
       return;
     }
-    if (e.metaKey || e.ctrlKey || e.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName) || e.target.isContentEditable || document.querySelector("dialog[open]")) return;
-    const go = (el) => { if (el) { e.preventDefault(); el.click(); } };
-    if (g && Date.now() - g < 1200) {
-      g = 0;
-      const tab = { c: "/", t: "/threads", m: "/memory", s: "/settings", a: "/admin" }[e.key];
-      go(tab && document.querySelector(`.tabs a[href="${tab}"]`));
-      return;
-    }
-    switch (e.key) {
-      case "/": if ($("q")) { e.preventDefault(); $("q").focus(); $("q").select(); } else { e.preventDefault(); location.assign("/search"); } break;
-      case "n": go($("next-day")); break;
-      case "p": go($("previous-day")); break;
-      case "i": if ($("text")) { e.preventDefault(); $("text").focus(); } break;
-      case "g": g = Date.now(); break;
-      case "?": if ($("shortcuts")) { e.preventDefault(); $("shortcuts").showModal(); } break;
-    }
+    if (e.defaultPrevented || document.querySelector("dialog[open]")) return;
+    const key = shortcut(e);
+    if (key && !document.dispatchEvent(new CustomEvent("shortcut", { detail: key, cancelable: true }))) e.preventDefault();
+    // What is typed outside a field goes into the message.
+    if (!e.altKey && !e.ctrlKey && !e.metaKey && e.key.length === 1 && e.key !== " " && !writes(e.target)) $("text")?.focus({ preventScroll: true });
   });
 })();

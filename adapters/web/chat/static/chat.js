@@ -217,35 +217,30 @@
   const here = () => document.activeElement.closest?.(".entry.said");
   function press(selector) {
     const own = here(), from = own ? [own] : entries().reverse();
-    const el = from.map((x) => x.querySelector(selector)).find(Boolean);
-    if (el) el.click();
-    return !!el;
+    from.map((x) => x.querySelector(selector)).find(Boolean)?.click();
   }
   function step(by) {
     const all = entries(), i = all.indexOf(here());
     const to = i < 0 ? all.at(-1) : all[i + by];
-    if (!to) return false;
+    if (!to) return;
     to.tabIndex = -1;
     to.focus({ preventScroll: true });
     to.scrollIntoView({ block: "center" });
-    return true;
   }
   const keys = {
+    ",": () => press(".variants .act:first-child button"),
+    ".": () => press(".variants .act:last-child button"),
+    a: () => press(".quick .again"),
+    c: () => press(".quick .copy"),
+    e: () => press(".quick .edit"),
     j: () => step(1),
     k: () => step(-1),
-    c: () => press(".quick .copy"),
     r: () => press(".quick .reply"),
-    e: () => press(".quick .edit"),
-    a: () => press(".quick .again"),
-    "[": () => press(".variants .act:first-child button"),
-    "]": () => press(".variants .act:last-child button"),
-    x: () => { const stop = document.querySelector("#status .stop-button"); stop?.click(); return !!stop; },
+    x: () => document.querySelector("#status .stop-button")?.click(),
   };
-  let went = 0;
-  document.addEventListener("keydown", (e) => {
-    if (e.defaultPrevented || e.metaKey || e.ctrlKey || e.altKey && !"[]".includes(e.key) || /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName) || e.target.isContentEditable || document.querySelector("dialog[open]")) return;
-    const after = Date.now() - went < 1200;
-    went = e.key === "g" ? Date.now() : 0;
-    if (!after && Object.hasOwn(keys, e.key) && keys[e.key]()) e.preventDefault();
+  document.addEventListener("shortcut", (e) => {
+    if (!Object.hasOwn(keys, e.detail)) return;
+    e.preventDefault();
+    keys[e.detail]();
   });
 })();
