@@ -28,7 +28,7 @@ type finger struct{}
 
 // notOnAPhone lists controls that a phone does not show, with the reason.
 var notOnAPhone = map[string]string{
-	`<a href="*"* aria-current="page"** class="wide"*>`: "the menu has the same link there, as .row.small",
+	`<a href="*" data-key="*"* class="wide"** aria-current="page"*>`: "the menu has the same link there, as .row.small",
 }
 
 // phone lists the deeds of a phone only: commands can be chosen by a tap.

@@ -202,22 +202,19 @@ func TestTheKeysAreTrue(t *testing.T) {
 	dialog, _, _ = strings.Cut(dialog, "</dialog>")
 	var listed []string
 	for _, m := range regexp.MustCompile(`<kbd>([^<]+)</kbd>`).FindAllStringSubmatch(dialog, -1) {
-		listed = append(listed, strings.NewReplacer("Esc", "Escape").Replace(m[1]))
+		listed = append(listed, m[1])
 	}
 	own, err := fs.ReadFile(files, "static/chat.js")
 	w.Must(err)
 	shell, err := os.ReadFile("../static/app.js")
 	w.Must(err)
-	known := []string{"Enter", "Shift", "Escape"}
-	for _, m := range regexp.MustCompile(`(?m)^    (?:"(.)"|(\w)): \(\) => `).FindAllStringSubmatch(string(own), -1) {
+	known := []string{"Enter", "Shift", "Esc"}
+	for _, m := range regexp.MustCompile(`(?m)^    (?:"(.)"|(\w)): \(\) => `).FindAllStringSubmatch(string(own)+string(shell),
+		-1) {
 		known = append(known, m[1]+m[2])
 	}
-	for _, m := range regexp.MustCompile(`case "([^"]+)":`).FindAllStringSubmatch(string(shell), -1) {
+	for _, m := range regexp.MustCompile(`data-key="(\w)"`).FindAllStringSubmatch(page, -1) {
 		known = append(known, m[1])
-	}
-	tabs := regexp.MustCompile(`const tab = \{(.*?)\}`).FindSubmatch(shell)
-	for _, m := range regexp.MustCompile(`(\w): "/`).FindAllSubmatch(tabs[1], -1) {
-		known = append(known, string(m[1]))
 	}
 	for _, key := range listed {
 		if !slices.Contains(known, key) {
