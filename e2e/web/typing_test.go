@@ -130,3 +130,56 @@ func TestAFieldKeepsWhatIsTooLong(t *testing.T) {
 		v.Comes(field + ".validationMessage === ''")
 	}
 }
+
+// A message sent while an answer is written stays below it, also after a reload; a stopped answer says so; a notice of
+// a failure stays with its question.
+func TestAConversationStaysInOrder(t *testing.T) {
+	v := newVisitor(t, "", "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_TURN_JOIN=0s", "EVERTHREAD_TURN_GIVE_UP_AFTER=1s",
+		"EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0", "EVERTHREAD_SUMMARIES_AFTER_MESSAGES=100000")
+	v.Look(1280, "light", "en")
+	order := func(texts ...string) string { // the texts of entries, one after the other
+		return `((want) => { const all = [...document.querySelectorAll("#entries > .entry")].map((x) => x.innerText);
+			let at = -1; return want.every((t) => (at = all.findIndex((x, i) => i > at && x.includes(t))) >= 0); })(` +
+			"[" + strings.Join(quoted(texts), ",") + "])"
+	}
+	v.Send("say 900 words")
+	v.Comes("document.querySelector('.writing .prose')?.innerText.length > 40")
+	v.Send("and then a second thing?")
+	v.Comes("document.querySelector('#text').value === ''")
+	const below = `((w, m) => w && m && !!(w.compareDocumentPosition(m) & Node.DOCUMENT_POSITION_FOLLOWING))(
+		document.querySelector(".writing"), [...document.querySelectorAll(".entry.user")].pop())`
+	v.Comes(says(".entry.user", "a second thing"))
+	if !v.Is(below) {
+		t.Errorf("the second message stands above the answer that is being written:\n%s", v.Shown())
+	}
+	v.Open("/")
+	v.Comes("document.querySelector('.writing')")
+	if !v.Is(below) {
+		t.Errorf("after a reload, the second message stands above:\n%s", v.Shown())
+	}
+	v.Click("#status .stop-button")
+	v.Sees(".unfinished", "Stopped.")
+	v.Sees(answer, "echo: and then a second thing?")
+	v.Comes(order("say 900 words", "Stopped.", "and then a second thing?", "echo: and then a second thing?"))
+
+	v.Control("/__aimock/chaos", `{"dropRate": 1}`)
+	v.Send("are you there?")
+	v.Sees("#status", "Your last message was not answered")
+	v.Comes(order("are you there?", "saved"))
+	v.Send("and for a second time?")
+	v.Comes(order("are you there?", "saved", "and for a second time?"))
+	v.Control("/__aimock/chaos", "")
+	v.Sees("#status", "Your last message was not answered")
+	v.Press("#status", "Retry")
+	v.Sees(answer, "for a second time?")
+	v.Comes(order("are you there?", "saved", "and for a second time?", "echo: "))
+	v.Open("/")
+	v.Comes(order("are you there?", "saved", "and for a second time?", "echo: "))
+}
+
+func quoted(texts []string) (out []string) {
+	for _, text := range texts {
+		out = append(out, e2etest.Quote(text))
+	}
+	return out
+}

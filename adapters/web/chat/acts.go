@@ -255,7 +255,7 @@ func (r *Room) doable(v *web.Visit, s stretch, all []*entry) error {
 	}
 	for _, e := range all {
 		if e.Edit || e.Unsend || e.Again != 0 || e.Answered != nil {
-			e.Version = hashed(e.Version, e.Edit, e.Unsend, e.Again, *cmp.Or(e.Answered, &variants{}), len(e.Answers))
+			e.Version = hashed(e.Version, e.Edit, e.Unsend, e.Again, e.Unfinished, *cmp.Or(e.Answered, &variants{}), len(e.Answers))
 		}
 	}
 	return nil
@@ -291,12 +291,15 @@ func (r *Room) newest(v *web.Visit, s stretch, all []*entry) error {
 		return nil
 	}
 	_, own.Edit = editing(*last)
-	if answer := answerOf(all, last.Turn); answer != nil {
-		own = answer
+	answer := answerOf(all, last.Turn)
+	if answer == nil {
+		if own.Again = last.ID; t.State == core.TurnStopped {
+			own.Unfinished = words.Unfinished(v.Lang, core.FinishStopped).Why
+		}
+		return nil
 	}
-	own.Again = last.ID
-	if own.Unfinished != "" {
-		return continues(v, own, last)
+	if answer.Again = last.ID; answer.Unfinished != "" {
+		return continues(v, answer, last)
 	}
 	return nil
 }

@@ -121,10 +121,24 @@ func (r *Room) conversation(v *web.Visit, p place, w want) (*conversation, error
 		return nil, err
 	}
 	if c.Newest {
-		c.Writing, err = r.writing(v, p)
 		c.Last = lastOf(s, all)
+		err = r.addWriting(v, p, c)
 	}
 	return c, err
+}
+
+// addWriting adds the answers that are being written, each below the messages that it answers: what was written since
+// follows it.
+func (r *Room) addWriting(v *web.Visit, p place, c *conversation) error {
+	all, err := r.writing(v, p)
+	for _, w := range all {
+		if e := find(c.Entries, func(e *entry) bool { return e.Turn == w.Turn }); e != nil {
+			e.Writing = append(e.Writing, w)
+		} else {
+			c.Writing = append(c.Writing, w)
+		}
+	}
+	return err
 }
 
 func (r *Room) dayBar(v *web.Visit, p place) (dayBar, error) {

@@ -43,6 +43,7 @@ type entry struct {
 	Channel                  string
 	States                   []shownState
 	Unfinished               string        // why the text lacks its end; empty: it is whole
+	Writing                  []writing     // answers to this message and those before that are being written
 	Answers                  []replyButton // to a question asked on this page, or for the rest of an answer
 	doable
 }

@@ -274,7 +274,10 @@
         document.querySelector(".timeline > .empty")?.remove();
         const draft = article.dataset.turn && $(article.dataset.turn);
         const before = order(d.after);
-        if (before && before.parentElement === entries) { draft?.remove(); before.after(...fresh.childNodes); }
+        document.dispatchEvent(new CustomEvent("came", { detail: article })); // to the composer
+        // An unread message follows an answer of which something is visible: that does not answer it.
+        if ("waits" in article.dataset && entries.querySelector(".writing .prose:not(:empty)")) entries.append(...fresh.childNodes);
+        else if (before && before.parentElement === entries) { draft?.remove(); before.after(...fresh.childNodes); }
         else if (draft) draft.replaceWith(...fresh.childNodes);
         else if (entries.querySelector(".writing")) entries.querySelector(".writing").before(...fresh.childNodes);
         else entries.append(...fresh.childNodes);
@@ -453,21 +456,35 @@
 
     // A message keeps its nonce until it was received, so that it is never stored twice. Once
     // changed it is another message: the first may have been stored although an error came back.
-    let tried = null;
+    let tried = null, sending = null;
+    // sent takes the sending message out of the field. What was written and added meanwhile stays, for the next one.
+    function sent() {
+      if (!sending) return;
+      if (text.value.startsWith(sending.text)) text.value = text.value.slice(sending.text.length);
+      files.splice(0, files.length, ...files.filter((f) => !sending.files.includes(f)));
+      sending = null;
+      show();
+      typed();
+    }
+    // On a slow line it stands in the timeline before its receipt arrives.
+    const letters = (x) => x.replace(/[^\p{L}\p{N}]/gu, "");
+    document.addEventListener("came", (e) => {
+      if (sending && e.detail.dataset.who === "user" && letters(e.detail.querySelector(".prose")?.textContent || "") === letters(sending.text)) sent();
+    });
     const nonce = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
     write.addEventListener("submit", async (e) => {
       e.preventDefault();
       if (busy || (!text.value.trim() && !files.length) || !fits()) return;
       busy = true;
-      const label = button.textContent, sent = text.value, picked = [...files];
+      const label = button.textContent, message = sending = { text: text.value, files: [...files] };
       button.disabled = true;
       button.textContent = write.dataset.sending;
-      if (tried !== null && tried !== sent) write.elements.nonce.value = nonce();
-      tried = sent;
+      if (tried !== null && tried !== message.text) write.elements.nonce.value = nonce();
+      tried = message.text;
       const body = new FormData();
       for (const name of ["nonce", "thread", "day", "reply"]) body.append(name, write.elements[name].value);
-      body.append("text", sent);
-      for (const f of picked) body.append("file", f, f.name);
+      body.append("text", message.text);
+      for (const f of message.files) body.append("file", f, f.name);
       // A message that cannot be sent waits, if the browser can store it (offline.js).
       const hold = (failed) => !write.dispatchEvent(new CustomEvent("hold", { detail: { body, failed }, cancelable: true }));
       let r = { ok: true, url: write.dataset.draft };
@@ -478,14 +495,14 @@
       busy = false;
       button.disabled = false;
       button.textContent = label;
-      if (!r.ok) { fail(write.dataset.notSent + " " + r.error); return; }
+      if (!r.ok) {
+        sending = null;
+        fail(write.dataset.notSent + " " + r.error);
+        return;
+      }
       write.elements.nonce.value = nonce();
       tried = null;
-      // What was written and added meanwhile stays, for the next message.
-      if (text.value.startsWith(sent)) text.value = text.value.slice(sent.length);
-      files.splice(0, files.length, ...files.filter((f) => !picked.includes(f)));
-      show();
-      typed();
+      sent();
       write.dispatchEvent(new Event("sent"));
       toEnd();
       if (r.url !== "/" && r.url !== write.dataset.draft) location.assign(r.url);
