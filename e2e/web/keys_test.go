@@ -43,6 +43,9 @@ func TestTheListOfKeysIsTrue(t *testing.T) {
 // holds prepares a desktop screen.
 func (keyboard) holds(v *house) { v.Look(1280, "light", "en") }
 
+// show does nothing: the focus brings up what it reaches.
+func (keyboard) show(*house, string) {}
+
 // press moves to a target with Tab, and presses the key that operates it.
 func (k keyboard) press(v *house, target string) {
 	v.T.Helper()

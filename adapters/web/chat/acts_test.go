@@ -43,7 +43,7 @@ func TestAReplyQuotes(t *testing.T) {
 		t.Fatalf("it leads to %s", to)
 	}
 	p.Get(strings.TrimSuffix(to, "#text")).Wants(t, 200,
-		fmt.Sprintf(`name="reply" value="%d"`, a), "In reply to the assistant</b> <span>an answer<")
+		fmt.Sprintf(`name="reply" value="%d"`, a), "In reply to the assistant</b> <span dir=\"auto\">an answer<")
 	p.Get("/").Wants(t, 200, `id="replying" hidden`)
 	p.Get("/?reply=4711").Wants(t, 200, `id="replying" hidden`)
 	for n, c := range []struct {
@@ -56,7 +56,7 @@ func TestAReplyQuotes(t *testing.T) {
 			t.Errorf("it quotes %+v", got)
 		}
 	}
-	p.Get("/").Wants(t, 200, "In reply to the assistant</b> an answer")
+	p.Get("/").Wants(t, 200, "In reply to the assistant</b> <bdi>an answer")
 	foreign := url.Values{"text": {"x"}, "nonce": {"0123456789abcdef9"}, "reply": {fmt.Sprint(a)}}
 	w.Bob.SignedIn().Post("/messages", foreign).Wants(t, http.StatusConflict, "was deleted")
 }

@@ -164,7 +164,7 @@ func TestThreadsAreFoundToo(t *testing.T) {
 	w.Must(err)
 	id := p.Says("when do *tomatoes* ripen?", func(s *webtest.Said) { s.Thread = threads[0].ID })
 	found := p.Get("/search?q=tomato")
-	found.Wants(t, 200, "In threads", "“Garden &amp; co”", "when do <mark>tomato</mark>es ripen?",
+	found.Wants(t, 200, "In threads", "“<bdi>Garden &amp; co</bdi>”", "when do <mark>tomato</mark>es ripen?",
 		fmt.Sprintf(`href="/m/%d"`, id))
 	found.Lacks(t, "Nothing found", "newest messages of your threads", "results")
 	if to := p.Get(fmt.Sprintf("/m/%d", id)).Header.Get("Location"); !strings.HasPrefix(to, "/threads/") {

@@ -164,7 +164,7 @@ func TestALongMessageIsFolded(t *testing.T) {
 	p := w.Ana.SignedIn()
 	text := strings.Repeat("word ", 2000) + "needle"
 	p.Upload("/messages", map[string]string{"text": text, "nonce": nonce}, nil)
-	p.Get("/").Wants(t, 200, `<div class="long"><div class="prose">`, "needle", "Show all")
+	p.Get("/").Wants(t, 200, `<div class="long"><div class="prose" dir="auto">`, "needle", "Show all")
 	p.Answers(text)
 	if got := p.Get("/"); strings.Count(got.Body, `class="long"`) != 1 {
 		t.Error("an answer is folded")

@@ -154,7 +154,7 @@ func TestMessagesSayWhatBecameOfThem(t *testing.T) {
 	p.Talks("one", "first answer")
 	p.Get("/").Wants(t, 200, `<span class="state pending">waiting</span>`)
 	p.Deliver(core.DeliverySent, "")
-	p.Get("/").Wants(t, 200, `<span class="state sent">sent</span>`)
+	p.Get("/").Wants(t, 200, ` · sent</p>`)
 	p.Talks("two", "second answer")
 	p.Deliver(core.DeliveryFailed, "the chat was deleted")
 	p.Get("/").Wants(t, 200, "failed (the chat was deleted)")

@@ -41,7 +41,9 @@ type entry struct {
 	Files                    []shownFile
 	Calls                    []shownCall
 	Channel                  string
-	States                   []shownState
+	Moved                    bool         // the message before came through another channel
+	States                   []shownState // of deliveries that are not finished, or failed
+	Arrived                  []shownState // of the others
 	Unfinished               string        // why the text lacks its end; empty: it is whole
 	Writing                  []writing     // answers to this message and those before that are being written
 	Answers                  []replyButton // to a question asked on this page, or for the rest of an answer
@@ -214,9 +216,14 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 		if d.Kind == core.DeliverVoice && d.State != core.DeliveryFailed { // the text's delivery shows the state
 			continue
 		}
-		e.States = append(e.States, state(v, d, m.Channel))
+		one := state(v, d, m.Channel)
+		if slices.Contains([]core.DeliveryState{core.DeliverySent, core.DeliveryDelivered, core.DeliveryRead}, d.State) {
+			e.Arrived = append(e.Arrived, one)
+		} else {
+			e.States = append(e.States, one)
+		}
 	}
-	e.Version = hashed(m.ID, m.Revision, m.Redacted, m.Text, m.Attachments, e.States, e.Calls)
+	e.Version = hashed(m.ID, m.Revision, m.Redacted, m.Text, m.Attachments, e.States, e.Arrived, e.Calls)
 	return e
 }
 
@@ -268,8 +275,15 @@ func (r *Room) versionEntry(v *web.Visit, s core.Summary) *entry {
 	return e
 }
 
-// join marks entries that continue those of the same speaker, and entries that begin another day.
+// join marks entries that continue those of the same speaker, that begin another day, and that came through another
+// channel than those before. The first are expected from this page.
 func join(v *web.Visit, all []*entry) {
+	channel := v.ChannelName(web.Name)
+	for _, e := range all {
+		if e.Moved = e.Channel != "" && e.Channel != channel; e.Moved {
+			channel = e.Channel
+		}
+	}
 	for i := 1; i < len(all); i++ {
 		before, e := all[i-1], all[i]
 		if date := v.DayAt(e.At).Label; date != v.DayAt(before.At).Label {

@@ -28,7 +28,7 @@ func TestMemoryIsListedAndNarrowed(t *testing.T) {
 		"/memory?theme=travel")
 
 	all := p.Get("/memory")
-	all.Wants(t, 200, "Prefers aisle seats", "Grows tomatoes", "Preference", "Travel", "tags: train",
+	all.Wants(t, 200, "Prefers aisle seats", "Grows tomatoes", "Preference", "Travel", "tags: <bdi>train",
 		fmt.Sprintf(`href="/m/%d">from this message`, q), "All themes", "31 January 2026, 14:40")
 	all.Lacks(t, "Lives in Lyon")
 	if strings.Index(all.Body, "Grows tomatoes") > strings.Index(all.Body, "Prefers aisle") {
@@ -133,8 +133,8 @@ func TestItemsAreCorrectedAndDeleted(t *testing.T) {
 	p.Post("/memory/"+id+"/edit", url.Values{"text": {"Lives in <Nantes>"}, "next": {"//evil.example"}}).Elsewhere(t,
 		"/memory#i"+id)
 	page := p.Get("/memory")
-	page.Wants(t, 200, "Corrected.", `<p class="statement">Lives in &lt;Nantes&gt;</p>`, "Earlier wordings",
-		"Lives in Lyon <span class=\"quiet\">until 31 January 2026, 14:40</span>")
+	page.Wants(t, 200, "Corrected.", `<p class="statement" dir="auto">Lives in &lt;Nantes&gt;</p>`, "Earlier wordings",
+		"<bdi>Lives in Lyon</bdi> <span class=\"quiet\">until 31 January 2026, 14:40</span>")
 	p.Get("/memory?q=Lyon").Wants(t, 200, "Nothing here")
 	p.Get("/memory?q=Nantes").Wants(t, 200, "Lives in &lt;Nantes&gt;")
 	p.Post("/memory/"+id+"/edit", url.Values{"text": {"Grows tomatoes"}}).Elsewhere(t, "/memory")

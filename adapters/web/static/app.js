@@ -263,6 +263,7 @@
             const n = at ? [...old.querySelectorAll(does)].indexOf(at) : -1;
             const panel = old.querySelector(":scope > .panel-here");
             if (panel) article.append(panel);
+            article.classList.toggle("shows", old.classList.contains("shows"));
             old.replaceWith(article);
             if (at) { // keep the focus
               article.tabIndex = -1;
@@ -437,6 +438,7 @@
       list.replaceChildren(...files.map((f, i) => {
         const li = document.createElement("li"), name = document.createElement("span"), no = document.createElement("button");
         name.textContent = f.name;
+        name.dir = "auto";
         no.type = "button";
         no.textContent = "×";
         no.setAttribute("aria-label", write.dataset.remove + ": " + f.name);

@@ -129,6 +129,14 @@
     if (link.classList.contains("unquote")) { e.preventDefault(); quote(null); }
   });
 
+  // ---- A tap on a message shows its actions, and hides them. ----
+  document.addEventListener("click", (e) => {
+    const entry = e.target.closest(".entry.said");
+    if (!entry || e.target.closest("a, button, summary, form, audio, video, .panel-here, .pop") || !getSelection().isCollapsed) return;
+    document.querySelectorAll(".entry.shows").forEach((x) => { if (x !== entry) x.classList.remove("shows"); });
+    entry.classList.toggle("shows");
+  });
+
   // ---- Answers: requested again, or chosen. A page without live updates is reloaded. ----
   document.addEventListener("submit", async (e) => {
     const form = e.target;
