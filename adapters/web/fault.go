@@ -126,7 +126,7 @@ func (v *Visit) refuse() {
 		_ = v.json(http.StatusUnauthorized, map[string]string{"error": v.Words.SignInAgain})
 		return
 	}
-	if err := v.Render(http.StatusUnauthorized, "signedout", v.Words.SignInTitle, nil); err != nil {
+	if err := v.signedOut(http.StatusUnauthorized, v.Words.SignInTitle, ""); err != nil {
 		v.fail(err)
 	}
 }

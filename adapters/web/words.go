@@ -22,7 +22,8 @@ type Texts struct {
 
 	// Signing in.
 	SignInTitle, SignInAs, SignInButton, SignInOnce, SignInAgain, SignInZone, SignInZoneHere, SignInZoneHouse,
-	SignedOutWhy, SignedOutChat, SignedOutLog, SignedOut, GoodByeA string
+	SignedOutWhy, SignedOutMachine, SignedOutFresh, SignedOut, GoodByeA string
+	SignedOutChat           string // names of apps
 	SignInName, SignInOther string // name; name of the present user, name
 	SignInUntil             string // time, minutes
 

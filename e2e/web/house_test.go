@@ -224,6 +224,7 @@ func (v *house) livesHere(t *testing.T) {
 	v.run(t, arrives)
 	v.Ask("/start " + v.g.Logged(`/start ([A-Z0-9]{10})`)[1])
 	v.talks()
+	v.run(t, []deed{{"/", "?.nothing", "document.querySelector('.tabs a[href=\"/admin\"] .count')?.textContent === '2'", false}})
 	v.run(t, writes)
 	v.retries(t)
 	v.run(t, goesAbout)

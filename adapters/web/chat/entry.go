@@ -41,9 +41,9 @@ type entry struct {
 	Files                    []shownFile
 	Calls                    []shownCall
 	Channel                  string
-	Moved                    bool         // the message before came through another channel
-	States                   []shownState // of deliveries that are not finished, or failed
-	Arrived                  []shownState // of the others
+	Moved                    bool          // the message before came through another channel
+	States                   []shownState  // of deliveries that are not finished, or failed
+	Arrived                  []shownState  // of the others
 	Unfinished               string        // why the text lacks its end; empty: it is whole
 	Writing                  []writing     // answers to this message and those before that are being written
 	Answers                  []replyButton // to a question asked on this page, or for the rest of an answer

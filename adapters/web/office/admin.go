@@ -23,7 +23,7 @@ import (
 func (r *Room) adminRoutes() []web.Route {
 	all := []web.Route{
 		{Pattern: "GET /admin", Serve: r.adminPage, Tab: &web.Tab{
-			Name: func(lang string) string { return say(lang).Admin.Title }, Key: "g", InMenu: true}},
+			Name: func(lang string) string { return say(lang).Admin.Title }, Key: "g", InMenu: true, Waits: r.waits}},
 		{Pattern: "GET /admin/audit", Serve: r.auditPage},
 		{Pattern: "GET /admin/{section}", Serve: r.adminSection},
 		{Pattern: "POST /admin/requests", Serve: r.decide},

@@ -41,6 +41,15 @@ func (r *Room) requests(v *web.Visit, users []core.User) ([]shownRequest, error)
 	return out, nil
 }
 
+// waits counts the people who wait to be let in.
+func (r *Room) waits(v *web.Visit) (int, string, error) {
+	codes, err := r.Store.Codes(v.Context(), core.CodePair, v.Now)
+	if err != nil {
+		return 0, "", fmt.Errorf("count pairing requests: %w", err)
+	}
+	return len(codes), say(v.Lang).Admin.Waits.Of(len(codes)), nil
+}
+
 func (r *Room) decide(v *web.Visit) error {
 	f, w := v.R.PostForm, say(v.Lang).Admin
 	var effect core.Effect = core.Deny{CodeHash: f.Get("code"), At: v.Now}

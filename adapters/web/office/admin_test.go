@@ -31,6 +31,10 @@ func TestRequestsAreDecided(t *testing.T) {
 	page.Wants(t, 200, theo, "Theo", "Telegram", "asked 7 minutes ago", "valid until 15:40",
 		`<option value="`+fmt.Sprint(f.Bob.User.ID)+`">Bob`)
 	page.Lacks(t, "secret of a stranger")
+	for _, path := range []string{"/settings", "/memory", "/admin"} { // on every page, for the owner alone
+		p.Get(path).Wants(t, 200, `<span class="count" aria-hidden="true">3</span>`, "3 people wait to be let in")
+		f.Bob.SignedIn().Get(path).Lacks(t, `class="count"`)
+	}
 	hash := func(code string) string {
 		codes, err := f.Store.Codes(f.Context, core.CodePair, f.Clock.Now())
 		f.Must(err)
@@ -49,7 +53,7 @@ func TestRequestsAreDecided(t *testing.T) {
 	if u.Name != "Theodor" || u.Role != core.RoleMember {
 		t.Errorf("got %+v", u)
 	}
-	p.Get("/admin").Wants(t, 200, "They are let in.", "Theodor")
+	p.Get("/admin").Wants(t, 200, "They are let in.", "Theodor", "2 people wait to be let in")
 	p.Post("/admin/requests", url.Values{"code": {hash(zoe)}, "do": {"approve"},
 		"user": {fmt.Sprint(f.Bob.User.ID)}}).Elsewhere(t, "/admin#requests")
 	if _, u, err = f.Store.Identify(f.Context, core.Address{Channel: "telegram", Account: "1", External: zoe}); err !=

@@ -309,6 +309,7 @@ type settingsWords struct {
 }
 
 type adminWords struct {
+	Waits words.Counted // number
 	Title, Lead, Requests, RequestsNone, RequestsHint, NewUser, As, CallThem, Approve, Approved, Deny, DenyHint, Denied,
 	CodeGone, Taken, Users, UsersHint, Owner, Paused, NoAddress, Tokens, LinkMake, LinkTitle, LinkMore, Channels, Fine,
 	Deliveries, DeliveriesNone, DeliveriesHint, Retry, Resent, Who, Jobs, JobsHint, Queue, Ready, Running, Waiting, Dead,

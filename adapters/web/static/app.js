@@ -342,6 +342,9 @@
         open.map($).forEach((x) => { if (x) x.open = true; });
         if (focused) (one && $(one.id)?.querySelectorAll(does)[n] || box.querySelector("summary")).focus();
       },
+      tab(d) {
+        document.querySelectorAll(`.top a[href="${d.path}"]`).forEach((x) => x.replaceChildren(...elements(d.html).childNodes));
+      },
       end(d) { stream.close(); stream = null; say(d.text, true); },
     };
 
