@@ -300,6 +300,8 @@ type texts struct {
 	MadeAdminKey, MadeSignIn   string // name
 	MadeExport                 string
 	DeletionAsked              string // browser, where the question is
+	BrowserOn                  string // browser, system
+	BrowserUnknown             string
 }
 
 var say = words.In[texts]("people")

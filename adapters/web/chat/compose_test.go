@@ -157,6 +157,20 @@ func TestALimitIsNamed(t *testing.T) {
 	}
 }
 
+// A search of the conversation says that memory has something, and leads there.
+func TestASearchNamesMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	p.Keeps("", core.ItemFact, "Lives in Lyon")
+	p.Keeps("", core.ItemFact, "Was born in Lyon")
+	w.Bob.Keeps("", core.ItemFact, "Works in Nantes")
+	p.Get("/search?q=Lyon").Wants(t, 200, "Nothing found", `href="/memory?q=Lyon">Memory has 2 entries with this</a>`)
+	for _, path := range []string{"/search", "/search?q=Nantes", "/search?q=Lyon&who=me"} {
+		p.Get(path).Lacks(t, "Memory has")
+	}
+}
+
 // A message of the person's of many screens is folded, without a script too; an answer is not.
 func TestALongMessageIsFolded(t *testing.T) {
 	t.Parallel()

@@ -312,6 +312,7 @@ func (r *Room) regenerate(v *web.Visit) error {
 
 type calendar struct {
 	Month, Title   string
+	Here           string // label of the day that is shown
 	Previous, Next string // months; Next is empty for the current month
 	Year           int
 	Weeks          [][7]cell
@@ -351,7 +352,7 @@ func (r *Room) calendar(v *web.Visit, month, here string) (calendar, error) {
 	if err != nil || first.Year() < 1970 || first.Year() > 9000 {
 		return calendar{}, core.ErrNotFound
 	}
-	c := calendar{Month: month, Title: fmt.Sprintf("%s %d", when.MonthName(first.Month(), v.Lang), first.Year()),
+	c := calendar{Month: month, Here: here, Title: fmt.Sprintf("%s %d", when.MonthName(first.Month(), v.Lang), first.Year()),
 		Previous: shiftMonth(month, -1), Year: first.Year()}
 	if month < v.Today.Label[:7] {
 		c.Next = shiftMonth(month, 1)

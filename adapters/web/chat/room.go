@@ -13,6 +13,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/remind"
 	"github.com/everthread/everthread/core/words"
 )
@@ -56,6 +57,7 @@ type Searcher interface {
 // Memory keeps statements about a user.
 type Memory interface {
 	Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error)
+	Search(ctx context.Context, q memory.Query) (memory.Found, error)
 	// Keep prepares the addition of an item. If an item already says the same, Keep
 	// returns it as same, and add is nil. An item that cannot be kept is core.ErrRefused.
 	Keep(ctx context.Context, i core.Item, now time.Time) (add *core.AddItem, same core.Item, err error)
@@ -198,6 +200,7 @@ type texts struct {
 	OnlyDay  string        // name of the day
 	HitCount words.Counted // number
 	HitsBest string        // number
+	InMemory words.Counted // number
 
 	// Threads.
 	ThreadsLead, NewThread, ThreadTitle, ThreadsNone, ThreadsHint, ThreadNew, ThreadEmpty, ThreadEmptyHint, Untitled,
@@ -210,7 +213,7 @@ type texts struct {
 }
 
 type actWords struct {
-	Copy, CopyCode, Copied, NotCopied, Reply, ReplyGone, Unquote, Edit, EditTitle, EditLead, EditDo, Again, Newer, Busy,
+	Copy, CopyCode, Copied, NotCopied, Reply, ReplyGone, Unquote, Edit, EditTitle, EditText, EditLead, EditDo, Again, Newer, Busy,
 	Previous, Next, Undo, UndoTitle, UndoLead, UndoAnswer, UndoDo, Undone, Picture, OpenPicture, Original, Commands,
 	CommandsLead, KeyMessages, KeyCopy, KeyReply, KeyEdit, KeyAgain, KeyAnswers, KeyStop, KeyLine string
 	AnswerOf string // number, total

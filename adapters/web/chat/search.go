@@ -12,6 +12,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/when"
 	"github.com/everthread/everthread/core/words"
 )
@@ -59,6 +60,7 @@ type searchView struct {
 	Asked               bool
 	Wide                string // path of the search without filters
 	Limit               *limit // nil: the person came from no day
+	Memory              *limit // leads to what memory has of it; nil: nothing
 	Empty               *web.Empty
 }
 
@@ -192,6 +194,15 @@ func (r *Room) search(v *web.Visit, page *searchView) error {
 	}
 	for i, h := range threads.Hits {
 		page.Threads = append(page.Threads, r.threadHit(v, len(page.Hits)+i+1, h, box.Query))
+	}
+	if !box.Narrowed {
+		known, err := r.Memory.Search(v.Context(), memory.Query{User: v.User.ID, Words: box.Query, Now: v.Now})
+		if err != nil {
+			return fmt.Errorf("search memory: %w", err)
+		}
+		if n := len(slices.DeleteFunc(known.Hits, func(h memory.Hit) bool { return !h.FTS })); n > 0 {
+			page.Memory = &limit{say(v.Lang).InMemory.Of(n), "/memory?" + url.Values{"q": {box.Query}}.Encode()}
+		}
 	}
 	w := say(v.Lang)
 	page.Asked, page.Mode, page.Count = true, v.Words.SearchMode[found.Mode], w.HitCount.Of(len(page.Hits))

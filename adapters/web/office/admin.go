@@ -82,7 +82,7 @@ func (r *Room) adminPage(v *web.Visit) error {
 	}
 	page.Channels = r.health(v)
 	page.Setups = web.Each(r.Inspector.Setups(v.Lang),
-		func(s channel.Setup) shownSetup { return shownSetup{Setup: s, Name: v.ChannelName(s.Channel)} })
+		func(s channel.Setup) shownSetup { return shownSetup{Setup: s, Name: setupName(v, s.Channel)} })
 	page.Kept, page.KeptSizes = r.Inspector.Kept(v.Context(), v.Lang), r.keptSizes(v)
 	if page.Deliveries, err = r.undelivered(v, called); err != nil {
 		return err
@@ -91,6 +91,14 @@ func (r *Room) adminPage(v *web.Visit) error {
 		return err
 	}
 	return v.Page("admin", say(v.Lang).Admin.Title, page)
+}
+
+// setupName returns the name of a channel among others of the same app.
+func setupName(v *web.Visit, channel string) string {
+	if channel == "whatsapp_agent" {
+		return say(v.Lang).Settings.Agents
+	}
+	return v.ChannelName(channel)
 }
 
 type shownSetup struct {
@@ -191,7 +199,7 @@ func (r *Room) tryChannel(v *web.Visit) error {
 	if i < 0 || len(all[i].Fields) == 0 {
 		return core.ErrNotFound
 	}
-	one := shownSetup{Setup: all[i], Name: v.ChannelName(name), Typed: map[string]string{}}
+	one := shownSetup{Setup: all[i], Name: setupName(v, name), Typed: map[string]string{}}
 	answers := map[string]string{}
 	for _, f := range one.Fields {
 		answers[f.ID] = strings.TrimSpace(v.R.PostFormValue(f.ID))

@@ -267,7 +267,7 @@ type settingsWords struct {
 	// Search by meaning.
 	Meaning, MeaningLead, Provider, ProviderOpenAI, ProviderCustom, ProviderMissing, Address, AddressHint, AddressMissing,
 	Model, ModelMissing, Dimensions, DimensionsHint, Key, KeyHint, KeyKept, KeyTyped, Test, MeaningOff, MeaningDo,
-	MeaningAgain, MeaningRemove, MeaningRemoveHint, MeaningPrivate, MeaningDown, MeaningBusy,
+	MeaningAgain, MeaningRemove, MeaningRemoveHint, MeaningPrivate, MeaningPrivateOwner, MeaningDown, MeaningBusy,
 	MeaningAuth, MeaningConfig, MeaningFails,
 	MeaningUnlisted, MeaningSpent string
 	MeaningSystem            string        // configuration
@@ -280,9 +280,9 @@ type settingsWords struct {
 	Keys, KeysLead, KeysNone, KeyNew, KeyName, KeyNameHint, KeyMake, KeyMade, KeyNameWrong, KeyNoScope, KeyScopes,
 	KeyUsed, KeyRevoke, KeyRevokeHint, KeyRevoked, Sessions, SessionsLead, SessionThis, SessionEnd, SessionEnded,
 	SessionsEnd string
-	KeyMadeLead, KeyUse, KeySince              string // KeyMadeLead: name; KeyUse: address; KeySince: date
-	Scopes                                     map[string]string
-	SessionsEndHint, BrowserOn, BrowserUnknown string // SessionsLead: days; BrowserOn: browser, system
+	KeyMadeLead, KeyUse, KeySince string // KeyMadeLead: name; KeyUse: address; KeySince: date
+	Scopes                        map[string]string
+	SessionsEndHint               string
 
 	// Usage and data.
 	Usage, UsageLead, UsageNone, UsageTable, UsageDay, UsageRead, UsageCached, UsageWritten, UsageTurns, UsageCost,

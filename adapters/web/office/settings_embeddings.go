@@ -191,6 +191,8 @@ func explainMeaning(v *web.Visit, err error) string {
 	var model *core.ModelError
 	var spent *egress.QuotaError
 	switch {
+	case errors.Is(err, egress.ErrPrivate) && v.User.Role == core.RoleOwner:
+		return w.MeaningPrivateOwner
 	case errors.Is(err, egress.ErrPrivate):
 		return w.MeaningPrivate
 	case errors.Is(err, egress.ErrUnlisted):

@@ -232,14 +232,19 @@
     document.dispatchEvent(new Event("earlier"));
   }
 
+  // A calendar without days is read again when it is opened: the first message may have come since.
+  document.querySelector(".pick")?.addEventListener("toggle", (e) => {
+    const box = e.target.querySelector("[data-calendar]");
+    if (e.target.open && !box.querySelector("a.day-cell")) month(box);
+  });
   async function month(link) {
-    const inside = await part(link.href);
+    const inside = await part(link.href || link.dataset.calendar).catch(() => null);
     const box = link.closest("[data-calendar]");
     const fresh = inside && inside.querySelector("[data-calendar]");
     if (!fresh) return;
     const rel = link.rel;
     box.replaceWith(fresh);
-    (fresh.querySelector(`a[rel=${rel}]`) || fresh.querySelector("a"))?.focus();
+    if (rel) (fresh.querySelector(`a[rel=${rel}]`) || fresh.querySelector("a"))?.focus();
   }
 
   // ---- Promises: open if there is room beside the day. ----
@@ -446,6 +451,13 @@
         no.textContent = "×";
         no.setAttribute("aria-label", write.dataset.remove + ": " + f.name);
         no.addEventListener("click", () => { files.splice(i, 1); fits(); show(); text.focus(); });
+        if (/^image\/(png|jpeg|gif|webp|avif|bmp)$/.test(f.type)) {
+          const small = document.createElement("img");
+          small.src = URL.createObjectURL(f);
+          small.alt = "";
+          small.addEventListener("load", () => URL.revokeObjectURL(small.src));
+          li.append(small);
+        }
         li.append(name, no);
         return li;
       }));

@@ -165,7 +165,7 @@
       return [...t.content.querySelectorAll("#command-list dt")].map((dt) => [dt.textContent, dt.nextElementSibling.textContent]);
     }).catch(() => { known = null; return []; });
     const all = (await known).filter(([name]) => name.startsWith(asked.toLowerCase()));
-    if (text.value !== asked || document.activeElement !== text) return; // the reader has left the field
+    if (text.value !== asked || document.activeElement !== text || $("send").disabled) return; // it was left, or sent
     fold();
     if (!all.length) return;
     list = make("ul", "suggest");
@@ -208,6 +208,7 @@
   text?.setAttribute("aria-autocomplete", "list");
   text?.addEventListener("input", offer);
   text?.addEventListener("blur", fold);
+  write?.addEventListener("submit", fold);
   document.addEventListener("keydown", (e) => {
     if (!list || e.target !== text || e.isComposing) return;
     const chosen = list.children[at];
