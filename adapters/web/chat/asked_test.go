@@ -125,7 +125,7 @@ func TestSearch(t *testing.T) {
 	p.At(31, 10, 0)
 	p.Talks("tomatoes again", "again?")
 	all := p.Get("/search?q=tomatoes")
-	all.Wants(t, 200, "4 results", "Day Summary (Thursday 29 January)", "Telegram · <time", "Thursday 29 January, 10:00",
+	all.Wants(t, 200, "4 results", "Summary · Thursday 29 January", "Telegram · <time", "Thursday 29 January, 10:00",
 		"score: <b>0.78</b>", "covered by a summary: <b>yes</b>", "covered by a summary: <b>no</b>", "Why was this found?",
 		"<mark>tomatoes</mark>", `href="/m/1"`, `href="/day/2026-01-29#summary"`, "Open", "by words", "beside it",
 		`value="tomatoes"`)

@@ -103,7 +103,7 @@ func TestWhatIsTooMuchIsRefused(t *testing.T) {
 	if len(w.Taken()) > 0 {
 		t.Error("a message was accepted")
 	}
-	p.Get("/").Wants(t, 200, `data-size="1048576"`, "Up to 10 files of any kind, 1.0\u00a0MB in total")
+	p.Get("/").Wants(t, 200, `data-size="1048576"`, "Up to 10 files, 1.0\u00a0MB in total")
 }
 
 // A text of any length arrives whole: in the message, or as a text file beside its first line.

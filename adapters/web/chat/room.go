@@ -142,7 +142,8 @@ type texts struct {
 	Continuous, Threads, More, Offline string
 
 	// A day.
-	Today, Yesterday, PickDate, DaySelector, PreviousDay, NextDay, Go, SearchWords, Regenerate, History, SummaryNone,
+	Today, Yesterday, PickDate, DaySelector, PreviousDay, NextDay, Go, SearchWords, Regenerate, RegenerateFirst, History,
+	SummaryNone,
 	SummaryNoneYet, SummaryStale, SummaryHidden, SummaryError, SettledBy, Reopen, Reopened, LoopDue,
 	SummaryUngrounded, SummaryComing, SummaryFinal,
 	EarlierMessages, LaterMessages, Newest, Unread, EmptyToday, EmptyTodayHint, EmptyDay, EmptyDayHint, EmptyFirst,
@@ -213,7 +214,8 @@ type texts struct {
 }
 
 type actWords struct {
-	Copy, CopyCode, Copied, NotCopied, Reply, ReplyGone, Unquote, Edit, EditTitle, EditText, EditLead, EditDo, Again, Newer, Busy,
+	Copy, CopyCode, Copied, NotCopied, Reply, ReplyGone, Unquote, Edit, EditTitle, EditText, EditLead, EditDo, Again,
+	Newer, Busy,
 	Previous, Next, Undo, UndoTitle, UndoLead, UndoAnswer, UndoDo, Undone, Picture, OpenPicture, Original, Commands,
 	CommandsLead, KeyMessages, KeyCopy, KeyReply, KeyEdit, KeyAgain, KeyAnswers, KeyStop, KeyLine string
 	AnswerOf string // number, total

@@ -73,7 +73,7 @@ func TestTheOwnerSeesWorkAndNoWords(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p, bob := f.Ana.SignedIn(), f.Bob
-	p.Get("/admin").Wants(t, 200, "Everything was delivered.", "Nothing gave up.",
+	p.Get("/admin").Wants(t, 200, "Everything was delivered.", "Nothing failed.",
 		"Nothing was used in the last thirty days.")
 	bob.Talks("secret question", "secret answer")
 	bob.Deliver(core.DeliveryFailed, "the bot was blocked")
@@ -295,7 +295,7 @@ func TestTheOwnerSeesHowChannelsAreSetUpAndWhatIsKept(t *testing.T) {
 	p := f.Ana.SignedIn()
 	f.Must(os.WriteFile(filepath.Join(f.Media, "kept"), make([]byte, 2048), 0o600))
 	p.Get("/admin").Wants(t, http.StatusOK, "The database takes up 3.0\u00a0MB, attachments 2.0\u00a0KB.",
-		"the newest is of today", "Make an account.", "Where it is.", `<span class="tag">missing</span>`,
+		"the newest is of today", "Make an account.", "Where it is.", `<span class="tag off">missing</span>`,
 		`<span class="tag good">set</span>`, "channels:\n  telegram:", `action="/admin/channels/telegram/check"`)
 	p.Get("/admin").Lacks(t, `action="/admin/channels/matrix/check"`)
 	p.Post("/admin/channels/telegram/check", nil).Wants(t, http.StatusOK, "the token is refused",
