@@ -38,7 +38,8 @@ type Texts struct {
 	RememberKnown                       string // number, theme
 
 	// Errors.
-	ErrTitle, ErrNothing, ErrHome, ErrNotFound, ErrBroken, ErrTooLarge, ErrNoRoom, ErrForm, ErrForeign, ErrTries, ErrCode, ErrMoving,
+	ErrTitle, ErrNothing, ErrHome, ErrNotFound, ErrBroken, ErrTooLarge, ErrNoRoom, ErrForm, ErrForeign, ErrTries, ErrCode,
+	ErrMoving,
 	ErrRefused string
 	ErrLong string // number
 	TooLong string // {most}, {have}

@@ -255,7 +255,8 @@ func (r *Room) doable(v *web.Visit, s stretch, all []*entry) error {
 	}
 	for _, e := range all {
 		if e.Edit || e.Unsend || e.Again != 0 || e.Answered != nil {
-			e.Version = hashed(e.Version, e.Edit, e.Unsend, e.Again, e.Unfinished, *cmp.Or(e.Answered, &variants{}), len(e.Answers))
+			e.Version = hashed(e.Version, e.Edit, e.Unsend, e.Again, e.Unfinished,
+				*cmp.Or(e.Answered, &variants{}), len(e.Answers))
 		}
 	}
 	return nil

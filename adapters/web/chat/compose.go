@@ -133,7 +133,7 @@ func (f *form) shorten(name string) {
 	if len(f.text) <= maxText {
 		return
 	}
-	f.files = append(f.files, core.File{Name: name, MIME: "text/plain; charset=utf-8", Data: []byte(f.text)})
+	f.files = append(f.files, core.File{Name: name, MIME: "text/plain", Data: []byte(f.text)})
 	first, _, _ := strings.Cut(strings.TrimSpace(f.text), "\n")
 	if f.text = ""; !strings.HasPrefix(first, "/") {
 		f.text = web.Short(first, opening) + "…"

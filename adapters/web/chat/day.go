@@ -352,8 +352,8 @@ func (r *Room) calendar(v *web.Visit, month, here string) (calendar, error) {
 	if err != nil || first.Year() < 1970 || first.Year() > 9000 {
 		return calendar{}, core.ErrNotFound
 	}
-	c := calendar{Month: month, Here: here, Title: fmt.Sprintf("%s %d", when.MonthName(first.Month(), v.Lang), first.Year()),
-		Previous: shiftMonth(month, -1), Year: first.Year()}
+	c := calendar{Month: month, Here: here, Title: fmt.Sprintf("%s %d", when.MonthName(first.Month(), v.Lang),
+		first.Year()), Previous: shiftMonth(month, -1), Year: first.Year()}
 	if month < v.Today.Label[:7] {
 		c.Next = shiftMonth(month, 1)
 	}

@@ -97,7 +97,8 @@ var (
 
 func (r *Room) searchBox(v *web.Visit) (searchBox, error) {
 	q := v.R.URL.Query()
-	box := searchBox{Query: strings.TrimSpace(q.Get("q")), From: dateIn(q, "from"), To: dateIn(q, "to"), Channel: web.Short(q.Get("channel"), 60)}
+	box := searchBox{Query: strings.TrimSpace(q.Get("q")), From: dateIn(q, "from"), To: dateIn(q, "to"),
+		Channel: web.Short(q.Get("channel"), 60)}
 	box.Day = dateIn(q, "day")
 	box.Only = box.Day != "" && box.From+box.To == "" && q.Get("scope") == "day"
 	if box.Who = q.Get("who"); sides[box.Who] == "" {

@@ -90,7 +90,8 @@ func TestItemsAreAddedArchivedAndRestored(t *testing.T) {
 	}
 	for _, long := range []url.Values{{"text": {strings.Repeat("word ", 900)}},
 		{"text": {"x"}, "new": {strings.Repeat("é", 61)}, "type": {"fact"}}} {
-		p.Post("/memory", long).Wants(t, http.StatusUnprocessableEntity, "characters fit here", strings.TrimSpace(long.Get("text")))
+		p.Post("/memory", long).Wants(t, http.StatusUnprocessableEntity, "characters fit here",
+			strings.TrimSpace(long.Get("text")))
 	}
 	p.Post("/memory/"+id+"/archive", url.Values{"next": {"//evil.example"}}).Elsewhere(t, "/memory")
 	p.Get("/memory").Lacks(t, "Likes herons")

@@ -245,7 +245,8 @@ type settingsWords struct {
 	AskedLead                                                                       string // channel, name
 
 	// Profile.
-	Profile, Name, NameHint, NameEmpty, Zone, ZoneHint, ZoneUnknown, ZoneNear, ZoneHere, ZoneHereIs, Language, LanguageAuto,
+	Profile, Name, NameHint, NameEmpty, Zone, ZoneHint, ZoneUnknown, ZoneNear, ZoneHere, ZoneHereIs, Language,
+	LanguageAuto,
 	Assistant, Summaries, PostsHome, PostsHomeHint, PostsAll, PostsAllHint, PostsOff, PostsOffHint, Strategy, Continuous,
 	ContinuousHint, Long, LongHint, Truncate, Voice, VoiceAuto, VoiceAutoHint, VoiceOn, VoiceOnHint, VoiceOff,
 	VoiceOffHint, TruncateHint, Memory, MemoryOn, MemoryOnHint, MemoryOff, MemoryOffHint, Never, JustNow, Channels,

@@ -115,7 +115,8 @@ func (r *Room) fillSessions(v *web.Visit, page *settingsView) error {
 	}
 	page.SessionDays = int(v.SessionLife().Hours() / 24)
 	page.Sessions = web.Each(all, func(s core.Session) shownSession {
-		one := shownSession{ID: s.ID, Browser: people.Browser(v.Lang, s.Browser), Used: ago(v, s.UsedAt), This: s.ID == v.Session.ID}
+		one := shownSession{ID: s.ID, Browser: people.Browser(v.Lang, s.Browser), Used: ago(v, s.UsedAt),
+			This: s.ID == v.Session.ID}
 		if one.This {
 			one.Used = say(v.Lang).Settings.JustNow
 		}
