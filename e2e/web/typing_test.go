@@ -4,6 +4,8 @@ package web
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -182,4 +184,39 @@ func quoted(texts []string) (out []string) {
 		out = append(out, e2etest.Quote(text))
 	}
 	return out
+}
+
+// The list of commands closes when a command is sent; a picture in the composer is small and seen; the calendar knows
+// the first message of a day; too many files are all kept until some are removed.
+func TestTheComposerShowsWhatItHolds(t *testing.T) {
+	v := newVisitor(t, "", "EVERTHREAD_TURN_DEBOUNCE=0s")
+	v.Look(1280, "light", "en")
+	v.Press(".days", "Pick date")
+	v.Sees(".calendar", "No messages in this month.")
+	v.Press(".days", "Pick date")
+	v.types("/usage")
+	v.Sees("#suggest", "/usage")
+	v.keys("Enter")
+	v.Sees(".entry.command", "/usage")
+	v.Comes("!document.querySelector('#suggest') && document.querySelector('#text').value === ''")
+	v.Send("hi")
+	v.Sees(answer, "echo: hi")
+	v.Press(".days", "Pick date")
+	v.Comes("document.querySelector('.calendar a.day-cell')")
+
+	var paths []string
+	for n := range 11 {
+		path := filepath.Join(t.TempDir(), fmt.Sprintf("sail-%d.png", n))
+		e2etest.Must(t, os.WriteFile(path, aPicture(t), 0o600))
+		paths = append(paths, path)
+	}
+	v.Do(chromedp.SetUploadFiles(chromedp.CSS("#write input[type=file]"), paths))
+	v.Comes("document.querySelectorAll('.picked li').length === 11 && document.querySelector('.picked img').naturalWidth > 0")
+	v.Sees("#unsent", "at most 10")
+	v.Click("#send")
+	v.Comes("document.querySelectorAll('.picked li').length === 11")
+	v.Click(".picked li:last-child button")
+	v.Comes("document.querySelector('#unsent').hidden")
+	v.Click("#send")
+	v.Comes("document.querySelectorAll('.entry.user .picture').length === 10 && document.querySelector('#picked').hidden")
 }
