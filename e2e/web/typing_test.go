@@ -32,7 +32,7 @@ func TestLettersAreOnlyWritten(t *testing.T) {
 	e2etest.Js[chromedp.Void](v.Tab, "localStorage.clear()")
 	const written = "document.querySelector('#text').value"
 	for name, one := range map[string]struct{ path, first, text string }{
-		"after loading":             {"/", "0", "and what about Ana?"},
+		"after loading":             {"/", "if (document.activeElement.id !== 'text') throw new Error('no focus')", "and what about Ana?"},
 		"a word of many shortcuts":  {"/", "0", "hello"},
 		"a question mark":           {"/", "0", "?"},
 		"a slash":                   {"/", "0", "/today"},

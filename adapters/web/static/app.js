@@ -422,7 +422,7 @@
       store(() => (text.value ? localStorage.setItem(key, text.value) : localStorage.removeItem(key)));
     };
     typed();
-    if (matchMedia("(hover: hover) and (pointer: fine)").matches) text.focus({ preventScroll: true });
+    if (!matchMedia("(pointer: coarse)").matches) text.focus({ preventScroll: true });
     text.addEventListener("input", typed);
     text.addEventListener("keydown", (e) => {
       if (e.key === "Enter" && !e.shiftKey && !e.isComposing && e.keyCode !== 229 && !matchMedia("(pointer: coarse)").matches) { e.preventDefault(); write.requestSubmit(); }
