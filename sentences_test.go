@@ -71,7 +71,7 @@ func otherwise() []struct{ file, text, why string } {
 		{"adapters/web/chat/promises.go", "open loops", errors}, {"adapters/web/office/memory_change.go", "correct memory", errors},
 		{"adapters/web/office/memory_change.go", "remove a standing instruction", errors},
 		{"adapters/web/office/settings_leave.go", "", http}, {"adapters/web/fault.go", "there is nothing at", caller},
-		{"adapters/web/office/settings_keys.go", "Mac OS X", "it is a name"},
+		{"core/people/browser.go", "Mac OS X", "it is a name"},
 		{"adapters/web/office/settings_traces.go", "index of", "it names a table"}, {"core/command/approval.go", "", typed},
 		{"core/command/zone.go", "", typed}, {"core/loops/match.go", "", typed}, {"core/when/", "", typed},
 		{"core/history/whatsapp_time.go", "", "WhatsApp writes it"}, {"core/memory/", "", model},

@@ -90,9 +90,10 @@ type AccountChecker interface {
 
 // Finding is the result of one check.
 type Finding struct {
-	Check  string `json:"check"`  // what was checked; "" from a Diagnoser: the channel
-	OK     bool   `json:"ok"`     // no problem was found
-	Detail string `json:"detail"` // the state; if not OK, what to do
+	Check  string `json:"check"`          // what was checked; "" from a Diagnoser: the channel
+	OK     bool   `json:"ok"`             // no problem was found
+	None   bool   `json:"none,omitempty"` // it is not set up, which is no problem
+	Detail string `json:"detail"`         // the state; if not OK, what to do
 }
 
 // Diagnoser is an optional interface of a Channel that can check its external

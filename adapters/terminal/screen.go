@@ -59,7 +59,7 @@ func (s *screen) final(p core.Part) (int, error) {
 			return 0, err
 		}
 	}
-	if ours {
+	if s.interrupt(); ours {
 		s.key, s.printed = "", ""
 	}
 	s.sent++
@@ -70,10 +70,14 @@ func (s *screen) final(p core.Part) (int, error) {
 func (s *screen) block(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.interrupt()
 	if s.fresh() == nil {
 		_ = s.write(text + "\n") // if the terminal is gone, Run ends by itself
 	}
 }
+
+// interrupt has the line that the half-written answer is in printed again, once it goes on below another text.
+func (s *screen) interrupt() { s.printed = s.printed[:strings.LastIndexByte(s.printed, '\n')+1] }
 
 // fresh moves to the beginning of a line.
 func (s *screen) fresh() error {

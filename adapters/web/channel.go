@@ -50,9 +50,16 @@ type Doors interface {
 	Door(ctx context.Context, user core.UserID, channel string) (core.Identity, error)
 }
 
+// Store holds sessions, and knows where the owner can ask for a link.
+type Store interface {
+	core.SessionStore
+	FindUsers(ctx context.Context, words string, offset, limit int) (users []core.User, total int, err error)
+	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
+}
+
 // Options configure a Channel. Fields without a comment are required.
 type Options struct {
-	Store    core.SessionStore
+	Store    Store
 	Gateway  Gateway
 	Rooms    []Room // in the order in which the navigation shows their tabs
 	Calendar day.Calendar

@@ -4,15 +4,18 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
 )
 
 var errBroken = errors.New("the handler panicked")
@@ -38,6 +41,19 @@ func (v *Visit) BadForm(err error) error {
 		return err
 	}
 	return Because(http.StatusBadRequest, v.Words.ErrForm)
+}
+
+// Limits of what is remembered, in characters.
+const MostKept, MostTheme = 2000, 60
+
+// Within returns a Fault that names the limit if one of the texts has more than most characters.
+func (v *Visit) Within(most int, texts ...string) error {
+	for _, text := range texts {
+		if utf8.RuneCountInString(text) > most {
+			return Because(http.StatusUnprocessableEntity, fmt.Sprintf(v.Words.ErrLong, words.Number(v.Lang, most)))
+		}
+	}
+	return nil
 }
 
 // IsRefused reports whether a change was refused because of the stored state.
@@ -85,12 +101,19 @@ func (v *Visit) fail(err error) {
 	if f.After > 0 {
 		v.W.Header().Set("Retry-After", strconv.Itoa(int(f.After.Seconds()+1)))
 	}
+	title, text := v.Words.ErrTitle, f.Text
+	if f.Status == http.StatusNotFound {
+		title = v.Words.ErrNothing
+	}
 	if v.wantsJSON() {
-		_ = v.json(f.Status, map[string]string{"error": f.Text})
+		if f.Status == http.StatusNotFound {
+			text = title + ". " + text
+		}
+		_ = v.json(f.Status, map[string]string{"error": text})
 		return
 	}
-	data := map[string]any{"Status": f.Status, "Text": f.Text}
-	if err := v.Render(f.Status, "error", v.Words.ErrTitle, data); err != nil {
+	data := map[string]any{"Status": f.Status, "Text": text}
+	if err := v.Render(f.Status, "error", title, data); err != nil {
 		v.channel.Log.Error("error page failed", zap.Error(err))
 		http.Error(v.W, f.Text, f.Status)
 	}
@@ -103,7 +126,7 @@ func (v *Visit) refuse() {
 		_ = v.json(http.StatusUnauthorized, map[string]string{"error": v.Words.SignInAgain})
 		return
 	}
-	if err := v.Render(http.StatusUnauthorized, "signedout", v.Words.SignInTitle, nil); err != nil {
+	if err := v.signedOut(http.StatusUnauthorized, v.Words.SignInTitle, ""); err != nil {
 		v.fail(err)
 	}
 }

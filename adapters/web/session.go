@@ -9,11 +9,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -101,7 +104,7 @@ func (v *Visit) signInPage() error {
 		if v.User.ID != 0 {
 			return v.Back("/", "")
 		}
-		return v.Page("signedout", v.Words.SignInTitle, nil)
+		return v.signedOut(http.StatusOK, v.Words.SignInTitle, "")
 	}
 	page := signInView{Code: Short(code, 100), Next: local(v.R.URL.Query().Get("next"))}
 	switch u, until, err := v.channel.Store.SignsIn(v.Context(), trust.CodeHash(page.Code), v.Now); {
@@ -145,7 +148,7 @@ func (v *Visit) signIn() error {
 		if wait := v.channel.tries.take(v.client()); wait > 0 {
 			return &Fault{Status: http.StatusTooManyRequests, Text: v.Words.ErrTries, After: wait}
 		}
-		return Because(http.StatusForbidden, v.Words.ErrCode)
+		return v.signedOut(http.StatusForbidden, v.Words.SignInTitle, v.Words.ErrCode)
 	}
 	if err != nil {
 		return fmt.Errorf("sign in: %w", err)
@@ -192,7 +195,34 @@ func (v *Visit) SignOut() error {
 		v.W.Header().Set("Clear-Site-Data", `"storage"`)
 	}
 	v.User = core.User{}
-	return v.Page("signedout", v.Words.SignedOut, map[string]bool{"Bye": true})
+	return v.signedOut(http.StatusOK, v.Words.SignedOut, "")
+}
+
+// signedOutView is the page for those who need a link: why, if they had one, and the chats that bring another.
+type signedOutView struct {
+	Bye   bool
+	Why   string
+	Chats string // empty: none is linked
+}
+
+// signedOut answers with the page that says how to get a link.
+func (v *Visit) signedOut(status int, title, why string) error {
+	page := signedOutView{Bye: title == v.Words.SignedOut, Why: why}
+	users, _, err := v.channel.Store.FindUsers(v.Context(), "", 0, 50)
+	if err != nil {
+		return fmt.Errorf("find the owner: %w", err)
+	}
+	if n := slices.IndexFunc(users, func(u core.User) bool { return u.Role == core.RoleOwner }); n >= 0 {
+		ids, err := v.channel.Store.Identities(v.Context(), users[n].ID)
+		if err != nil {
+			return fmt.Errorf("read the owner's identities: %w", err)
+		}
+		ids = slices.DeleteFunc(ids, func(i core.Identity) bool { return people.Own(i.Address.Channel) })
+		names := Each(ids, func(i core.Identity) string { return v.ChannelName(i.Address.Channel) })
+		slices.Sort(names)
+		page.Chats = strings.Join(slices.Compact(names), ", ")
+	}
+	return v.Render(status, "signedout", title, page)
 }
 
 // Token returns 256 random bits.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/adapters/web/webtest"
+	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
 )
 
@@ -76,6 +77,38 @@ func TestSessionsEnd(t *testing.T) {
 	w.Must(err)
 	if len(all) != 0 {
 		t.Errorf("%d sessions are left", len(all))
+	}
+}
+
+// Whoever has no session is told a way to get a link that exists: a chat that is linked, and the machine.
+func TestThePageSaysHowToSignIn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana
+	used := p.Code()
+	p.Post("/signin", url.Values{"code": {used}})
+	p.Post("/signout", nil)
+	ways := map[string]func() webtest.Answer{
+		"without a session": func() webtest.Answer { return p.Get("/") },
+		"the page itself":   func() webtest.Answer { return p.Get("/signin") },
+		"a used link":       func() webtest.Answer { return p.Post("/signin", url.Values{"code": {used}}) },
+		"a wrong link":      func() webtest.Answer { return p.Post("/signin", url.Values{"code": {"WRONG"}}) },
+	}
+	for name, way := range ways {
+		a := way()
+		if strings.HasSuffix(name, "link") {
+			a.Wants(t, http.StatusForbidden, "already been used, or is too old")
+		}
+		a.Wants(t, a.Status, "Send /web to the assistant in one of your chats (Telegram)",
+			"<code>everthread users link NAME</code>")
+		a.Lacks(t, "start it again")
+	}
+	_, err := w.Gate.Act(w.Context, p.User.ID, core.Unlink{Identity: p.Chat.ID, At: w.Clock.Now()})
+	w.Must(err)
+	for _, way := range ways {
+		a := way()
+		a.Wants(t, a.Status, "<code>everthread users link NAME</code>", "start it again")
+		a.Lacks(t, "Send /web")
 	}
 }
 

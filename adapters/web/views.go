@@ -162,7 +162,10 @@ type Empty struct {
 
 type shownTab struct {
 	Path, Name   string
+	Key          string
 	Here, InMenu bool
+	Count        int
+	Waits        string // what is counted
 }
 
 // Execute renders a page, or only its main part if the script requests that.
@@ -190,7 +193,10 @@ func (v *Visit) Execute(w io.Writer, name, title string, data any) error {
 	if v.wantsPart() {
 		part = "main"
 	} else {
-		all.Toast, all.Tabs = v.toast(), v.tabs()
+		all.Toast = v.toast()
+		if all.Tabs, err = v.tabs(); err != nil {
+			return err
+		}
 	}
 	var b strings.Builder
 	if err := t.ExecuteTemplate(&b, part, all); err != nil {
@@ -225,15 +231,34 @@ func (v *Visit) Owned(account string) error {
 	return Because(http.StatusConflict, v.Words.ErrAccount)
 }
 
-func (v *Visit) tabs() []shownTab {
+func (v *Visit) tabs() ([]shownTab, error) {
 	var out []shownTab
 	for _, t := range v.channel.linkedTab {
 		if v.User.ID == 0 || t.Owner && v.User.Role != core.RoleOwner {
 			continue
 		}
-		out = append(out, shownTab{t.Path, t.Name(v.Lang), t.holds(v.R.URL.Path), t.InMenu})
+		one := shownTab{Path: t.Path, Name: t.Name(v.Lang), Key: t.Key, Here: t.holds(v.R.URL.Path), InMenu: t.InMenu}
+		if t.Waits != nil {
+			var err error
+			if one.Count, one.Waits, err = t.Waits(v); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, one)
 	}
-	return out
+	return out, nil
+}
+
+// Counts returns the names in the navigation that have a count, as HTML and by path.
+func (v *Visit) Counts() (map[string]template.HTML, error) {
+	all, err := v.tabs()
+	out := map[string]template.HTML{}
+	for _, one := range all {
+		if err == nil && one.Waits != "" {
+			out[one.Path], err = v.Part("tab", one)
+		}
+	}
+	return out, err
 }
 
 // Part renders a part of pages.
@@ -282,8 +307,11 @@ type Route struct {
 // and the entry is marked as current on all pages below it.
 type Tab struct {
 	Name   func(lang string) string
+	Key    string   // of the shortcut that opens it
 	Holds  []string // prefixes of further paths on which it is marked
 	InMenu bool     // it moves into the menu on narrow screens
+	// Waits counts what waits for the visitor there, and says what that is; nil: nothing ever does.
+	Waits func(v *Visit) (n int, what string, err error)
 }
 
 // Needing returns the routes of an area with the capability that each needs: routes that change something need that of

@@ -17,12 +17,13 @@ import (
 // Texts are the texts of the shell in one language, and those that rooms share. The
 // comments list the values for the formatting verbs in order.
 type Texts struct {
-	Skip, Search, SignOut, Notify, Theme, Light, Dark, System, KeysTitle, KeySearch, KeyDays, KeyGo, KeyWrite, KeyEscape,
-	KeyHelp, Close, Cancel string
+	Skip, Search, SignOut, Notify, Theme, Light, Dark, System, KeysTitle, KeySearch, KeyDays, KeyWrite, KeyEscape, KeyHelp,
+	KeysWith, KeysAlone, Close, Cancel string
 
 	// Signing in.
 	SignInTitle, SignInAs, SignInButton, SignInOnce, SignInAgain, SignInZone, SignInZoneHere, SignInZoneHouse,
-	SignedOutWhy, SignedOutChat, SignedOutLog, SignedOut, GoodByeA string
+	SignedOutWhy, SignedOutMachine, SignedOutFresh, SignedOut, GoodByeA string
+	SignedOutChat           string // names of apps
 	SignInName, SignInOther string // name; name of the present user, name
 	SignInUntil             string // time, minutes
 
@@ -37,9 +38,11 @@ type Texts struct {
 	RememberKnown                       string // number, theme
 
 	// Errors.
-	ErrTitle, ErrHome, ErrNotFound, ErrBroken, ErrTooLarge, ErrNoRoom, ErrForm, ErrForeign, ErrTries, ErrCode, ErrMoving,
-	ErrAccount,
+	ErrTitle, ErrNothing, ErrHome, ErrNotFound, ErrBroken, ErrTooLarge, ErrNoRoom, ErrForm, ErrForeign, ErrTries, ErrCode,
+	ErrMoving, ErrAccount,
 	ErrRefused string
+	ErrLong string // number
+	TooLong string // {most}, {have}
 
 	Moment string // day, month, year, time
 	Units  [4]string

@@ -132,6 +132,12 @@ func Wrong(err error) []core.Finding {
 
 func (e *examination) fine(check, detail string, args ...any) { e.add(check, true, detail, args) }
 
+// none adds a finding of what is not set up, which is no problem.
+func (e *examination) none(check, detail string, args ...any) {
+	e.fine(check, detail, args...)
+	e.out[len(e.out)-1].None = true
+}
+
 func (e *examination) problem(check, detail string, args ...any) { e.add(check, false, detail, args) }
 
 func (e *examination) add(check string, ok bool, detail string, args []any) {
@@ -166,7 +172,7 @@ func (e *examination) absent() bool {
 // open opens the store and reports its state.
 func (e *examination) open(ctx context.Context) {
 	if e.absent() {
-		e.fine("database", e.DatabaseNone)
+		e.none("database", e.DatabaseNone)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)

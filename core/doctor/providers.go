@@ -71,7 +71,7 @@ func (e *examination) embeddings(ctx context.Context) {
 func (e *examination) transcription(ctx context.Context) {
 	t, ok := engine.Transcriber(e.Config.Transcription, nil).(*transcribe.Transcriber)
 	if !ok {
-		e.fine("transcription", e.TranscriptionNone)
+		e.none("transcription", e.TranscriptionNone)
 		return
 	}
 	e.verdict("transcription", t.Check(ctx), e.Answers, e.Config.Transcription.Model)
@@ -81,7 +81,7 @@ func (e *examination) transcription(ctx context.Context) {
 func (e *examination) speech(ctx context.Context) {
 	s := engine.Speaker(e.Config.Speech, nil)
 	if s == nil {
-		e.fine("speech", e.SpeechNone)
+		e.none("speech", e.SpeechNone)
 		return
 	}
 	_, err := speech.Record(ctx, s, core.Speech{Text: e.SpeechSample})
@@ -143,7 +143,7 @@ func (e *examination) channels(ctx context.Context) {
 		}
 	}
 	if len(e.out) == before {
-		e.fine("channels", e.ChannelsNone, e.Hint)
+		e.none("channels", e.ChannelsNone, e.Hint)
 	}
 }
 

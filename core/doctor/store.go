@@ -44,7 +44,7 @@ func (e *examination) backups(ctx context.Context) {
 	case e.Config.DatabaseURL != "":
 		e.fine(check, e.BackupServer, e.Config.DataDir, e.BackupHow)
 	case now.Sub(since) < backupGrace:
-		e.fine(check, e.BackupNone, e.BackupHow)
+		e.none(check, e.BackupNone, e.BackupHow)
 	case newest.IsZero():
 		e.problem(check, e.BackupNever, dir, e.BackupHow)
 	default:

@@ -324,6 +324,8 @@ type texts struct {
 	MadeKey, MadeAgent         string // browser, name
 	MadeExport                 string
 	DeletionAsked              string // browser, where the question is
+	BrowserOn                  string // browser, system
+	BrowserUnknown             string
 }
 
 var say = words.In[texts]("people")

@@ -112,9 +112,10 @@ func (p *People) askAccount(ctx context.Context, u core.User, s core.Session, ch
 	a := core.Approval{Code: "A" + code, Kind: core.ApproveAccount, Identity: at.ID, Subject: subject, AskedAt: now,
 		Expires: now.Add(core.ApprovalLife)}
 	to := core.Target{Identity: at, Why: "an identity that was trusted before"}
-	n := p.question(u, to, a, accountQuestion(p.language(u), s.Browser, change))
+	browser := Browser(p.language(u), s.Browser)
+	n := p.question(u, to, a, accountQuestion(p.language(u), browser, change))
 	if change.Change == core.ChangeDelete {
-		warned, err := p.others(ctx, u, at.ID, fmt.Sprintf(say(p.language(u)).DeletionAsked, plain(s.Browser),
+		warned, err := p.others(ctx, u, at.ID, fmt.Sprintf(say(p.language(u)).DeletionAsked, plain(browser),
 			trust.AddressName(at.Address, at.Name)))
 		if err != nil {
 			return at, err

@@ -122,7 +122,7 @@ func TestWhatIsBeyondTheBoundsIsKept(t *testing.T) {
 		t.Errorf("%d are active, waiting: %+v, %v", len(active), waiting, err)
 	}
 	if told, err := s.Beyond(t.Context(), 1, "en"); err != nil ||
-		!strings.HasPrefix(told, "There's no room for 2 things") {
+		!strings.HasPrefix(told, "There's no room for 2 instructions") {
 		t.Errorf("told %q, %v", told, err)
 	}
 	part, err := s.Prompt(t.Context(), 1)

@@ -95,11 +95,13 @@ func (v *visitor) repliesWithAQuote() {
 	v.Sees(".entry.agent .prose", "what of the second?")
 }
 
-// forgetsByAReply removes a message by replying /forget to it.
+// forgetsByAReply removes a message by replying /forget to it, on a phone: a tap shows its actions.
 func (v *visitor) forgetsByAReply() {
 	v.T.Helper()
 	v.Send("the number of my card is 4711")
 	v.Sees(answer, "4711")
+	v.Comes(gone(answer + " .quick"))
+	v.Click(answer + " .prose > :first-child")
 	v.Press(answer, "Reply")
 	v.Send("/forget")
 	v.Sees("#entries", "Removed for good")
@@ -147,13 +149,14 @@ func (v *visitor) usesKeys() {
 	v.Sees(".entry.agent .prose", "echo: by keys alone")
 	v.Comes("!document.querySelector('.writing')")
 	e2etest.Js[chromedp.Void](v.Tab, "document.activeElement.blur(); window.copied = ''")
-	v.keys("k", "c")
+	v.stroke("Alt+k")
+	v.stroke("Alt+c")
 	v.Comes("window.copied === 'echo: by keys alone'")
-	v.keys("a")
+	v.stroke("Alt+a")
 	v.Sees(answer+" .variants", "Answer 2 of 2")
-	v.keys("[")
+	v.stroke("Alt+,")
 	v.Sees(answer+" .variants", "Answer 1 of 2")
-	v.keys("r")
+	v.stroke("Alt+r")
 	v.Sees("#replying", "by keys alone")
 	v.Click("#replying .unquote")
 	v.Fill("#text", "/to")
@@ -164,7 +167,7 @@ func (v *visitor) usesKeys() {
 	v.Fill("#text", "say 400 words")
 	v.keys("Enter")
 	v.Comes("document.querySelector('#status .stop-button')")
-	v.keys("\x1b", "x")
+	v.stroke("Alt+x")
 	v.Comes("!document.querySelector('#status .stop-button')")
 }
 
@@ -196,5 +199,5 @@ func (v *visitor) writesOnAPhone() {
 	}
 	v.keys("Enter")
 	v.Comes(`document.querySelector("#text").value === "one\n" && document.querySelector("#text").enterKeyHint === "enter"`)
-	v.Comes("getComputedStyle(document.querySelector('.quick')).opacity === '1'")
+	v.Comes(gone(".quick"))
 }

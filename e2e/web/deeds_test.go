@@ -75,6 +75,9 @@ var writes = []deed{
 	{"", "#text = a passing word | #send", says(".entry.agent .prose", "a passing word") + "&&" + gone(".writing"), false},
 	{"", own + " .acts summary | " + own + " .acts a >> Forget | .panel-here .button.danger",
 		"![...document.querySelectorAll('.entry.user .prose')].some((x) => x.innerText.includes('a passing word'))", false},
+	{"", "#text = {long} | #send", says(own, "Show all") + "&&" + says(".entry.agent .prose", "many lines") + "&&" +
+		gone(".writing"), false},
+	{"", own + " .whole summary", says(own, "Show less"), false},
 	{"", "file | .picked button", gone("#picked"), false},
 	{"", "file | #text = look at this sail | #send", says(".entry.agent .prose", "look at this sail") + "&&" + gone(".writing"), false},
 	{"", ".picture", "document.querySelector('dialog.viewer[open] img')?.naturalWidth > 0", false},

@@ -35,8 +35,9 @@ type control struct {
 type hand interface {
 	press(v *house, target string)
 	fill(v *house, target, text string)
-	look(v *house)  // goes through all of a page
-	holds(v *house) // prepares the device that it operates
+	show(v *house, target string) // brings up a control that appears on demand
+	look(v *house)                // goes through all of a page
+	holds(v *house)               // prepares the device that it operates
 }
 
 // house is a gateway whose page has everything to show, with a person and their browser.
@@ -168,6 +169,7 @@ func (v *house) does(step string) {
 		v.Do(chromedp.SetUploadFiles(chromedp.CSS("#write input[type=file]"), []string{path}))
 		return
 	}
+	v.hand.show(v, target)
 	v.done = append(v.done, v.finds(target))
 	if isText {
 		v.hand.fill(v, target, text)
@@ -186,7 +188,7 @@ func (v *house) run(t *testing.T, deeds []deed) {
 			}
 			e2etest.Js[chromedp.Void](v.Tab, "window.old = true")
 			for _, step := range strings.Split(d.steps, " | ") {
-				v.does(strings.ReplaceAll(step, "{model}", v.Model))
+				v.does(strings.NewReplacer("{model}", v.Model, "{long}", strings.Repeat("one of many lines\n", 90)).Replace(step))
 			}
 			v.Comes(d.sees)
 			if d.look {
@@ -222,6 +224,7 @@ func (v *house) livesHere(t *testing.T) {
 	v.run(t, arrives)
 	v.Ask("/start " + v.g.Logged(`/start ([A-Z0-9]{10})`)[1])
 	v.talks()
+	v.run(t, []deed{{"/", "?.nothing", "document.querySelector('.tabs a[href=\"/admin\"] .count')?.textContent === '2'", false}})
 	v.run(t, writes)
 	v.retries(t)
 	v.run(t, goesAbout)

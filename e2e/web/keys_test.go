@@ -43,6 +43,9 @@ func TestTheListOfKeysIsTrue(t *testing.T) {
 // holds prepares a desktop screen.
 func (keyboard) holds(v *house) { v.Look(1280, "light", "en") }
 
+// show does nothing: the focus brings up what it reaches.
+func (keyboard) show(*house, string) {}
+
 // press moves to a target with Tab, and presses the key that operates it.
 func (k keyboard) press(v *house, target string) {
 	v.T.Helper()
@@ -82,7 +85,7 @@ func (k keyboard) reach(v *house, target string) {
 func abs(n int) int { return max(n, -n) }
 
 // tab presses Tab.
-func (v *house) tab(back bool) {
+func (v *visitor) tab(back bool) {
 	v.T.Helper()
 	p := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeRawKeyDown, Key: "Tab", Code: "Tab",
 		WindowsVirtualKeyCode: 9}
@@ -157,31 +160,31 @@ func (k keyboard) look(v *house) {
 type shortcut struct{ page, keys, sees string }
 
 var shortcuts = []shortcut{
-	{"/", "/", "document.activeElement.id === 'q'"},
-	{"/", "p", says("h1", "Yesterday")},
-	{"", "n", says("h1", "Today")},
-	{"/", "g t", "location.pathname === '/threads'"},
-	{"", "g m", "location.pathname === '/memory'"},
-	{"", "g s", "location.pathname === '/settings'"},
-	{"", "g a", "location.pathname === '/admin'"},
-	{"", "g c", "location.pathname === '/'"},
-	{"", "?", "document.querySelector('#shortcuts').open"},
+	{"/", "Alt+/", "document.activeElement.id === 'q'"},
+	{"/", "Alt+p", says("h1", "Yesterday")},
+	{"", "Alt+n", says("h1", "Today")},
+	{"/", "Alt+t", "location.pathname === '/threads'"},
+	{"", "Alt+m", "location.pathname === '/memory'"},
+	{"", "Alt+s", "location.pathname === '/settings'"},
+	{"", "Alt+g", "location.pathname === '/admin'"},
+	{"", "Alt+h", "location.pathname === '/'"},
+	{"", "Alt+?", "document.querySelector('#shortcuts').open"},
 	{"", "Esc", "!document.querySelector('#shortcuts').open"},
-	{"/", "i", "document.activeElement.id === 'text'"},
+	{"/", "Esc", "document.activeElement.id !== 'text'"},
+	{"", "Alt+i", "document.activeElement.id === 'text'"},
 	{"", "h i Shift+Enter", `document.querySelector("#text").value === "hi\n"`},
 	{"", "Enter", "document.querySelector('#text').value === '' && " + says(".entry.agent .prose", "echo: hi") + "&&" + gone(".writing")},
-	{"", "Esc", "document.activeElement.id !== 'text'"},
-	{"", "k", "document.activeElement.matches('.entry.agent')"},
-	{"", "k", "document.activeElement.matches('.entry.user')"},
-	{"", "j", "document.activeElement.matches('.entry.agent')"},
-	{"", "c", "window.copied === 'echo: hi'"},
-	{"", "r", "!document.querySelector('#replying').hidden && document.activeElement.id === 'text'"},
-	{"/", "a", says(answer+" .variants", "Answer 2 of 2")},
-	{"", "[", says(answer+" .variants", "Answer 1 of 2")},
-	{"", "]", says(answer+" .variants", "Answer 2 of 2")},
-	{"", "e", "document.querySelector('.panel-here textarea')"},
+	{"", "Alt+k", "document.activeElement.matches('.entry.agent')"},
+	{"", "Alt+k", "document.activeElement.matches('.entry.user')"},
+	{"", "Alt+j", "document.activeElement.matches('.entry.agent')"},
+	{"", "Alt+c", "window.copied === 'echo: hi'"},
+	{"", "Alt+r", "!document.querySelector('#replying').hidden && document.activeElement.id === 'text'"},
+	{"/", "Alt+a", says(answer+" .variants", "Answer 2 of 2")},
+	{"", "Alt+,", says(answer+" .variants", "Answer 1 of 2")},
+	{"", "Alt+.", says(answer+" .variants", "Answer 2 of 2")},
+	{"", "Alt+e", "document.activeElement.matches('.panel-here textarea')"},
 	{"", "Esc", "!document.querySelector('.panel-here')"},
-	{"", "i / t o", "document.querySelector('#suggest')"},
+	{"", "/ t o", "document.querySelector('#suggest')"},
 	{"", "Esc", "document.querySelector('#text').value === '/to' && !document.querySelector('#suggest')"},
 	{"", "d", "document.querySelector('#text').value === '/tod' && document.querySelector('#suggest-0')?.dataset.name === '/today'"},
 	{"", "Tab", "document.querySelector('#text').value === '/today '"},
@@ -193,14 +196,14 @@ func (v *house) shortcuts(t *testing.T) {
 	v.Sees(".entry.agent .prose", "said the day before")
 	v.Comes(gone(".writing"))
 	v.Set(v.At.Add(24 * time.Hour))
-	pressed := map[string]bool{"Shift": true, "x": true}
+	pressed := map[string]bool{"Shift": true, "Alt": true, "x": true}
 	for _, one := range shortcuts {
 		t.Run(one.keys, func(t *testing.T) {
 			if v.Tab.T = t; one.page != "" {
 				v.Open(one.page)
 			}
 			for _, key := range strings.Fields(one.keys) {
-				pressed[key] = true
+				pressed[strings.TrimPrefix(key, "Alt+")] = true
 				v.stroke(key)
 			}
 			v.Comes("document.readyState === 'complete' && " + one.sees)
@@ -210,12 +213,12 @@ func (v *house) shortcuts(t *testing.T) {
 	v.Fill("#text", "say 900 words")
 	v.keys("Enter")
 	v.Comes("document.querySelector('#status .stop-button')")
-	v.keys(kb.Escape, "x")
+	v.stroke("Alt+x")
 	v.Comes(gone("#status .stop-button"))
 	for _, path := range []string{"/", "/day/2026-10-24", "/threads", "/memory"} {
 		v.Open(path)
 		for _, key := range e2etest.Js[[]string](v.Tab, "[...document.querySelectorAll('#shortcuts kbd')].map((x) => x.textContent)") {
-			if !pressed[key] || path == "/memory" && strings.Contains("pnijkcrea[]x", key) && !strings.Contains("cma", key) {
+			if !pressed[key] || path == "/memory" && strings.Contains("pnijkcrea,.x", key) {
 				t.Errorf("%s lists %q, which does nothing", path, key)
 			}
 		}
@@ -227,14 +230,14 @@ func (v *house) shortcuts(t *testing.T) {
 func (v *house) listsAll(t *testing.T) {
 	v.Open("/")
 	listed := e2etest.Js[string](v.Tab, "[...document.querySelectorAll('#shortcuts kbd')].map((x) => x.textContent).join(' ')")
-	known := regexp.MustCompile(`(?m)^\s+(?:case "(.)":|"?([a-z\[\]])"?: \(\) => )`)
+	known := regexp.MustCompile(`(?m)^    "?([a-z,./?])"?: \(\) => `)
 	n := 0
 	for _, file := range []string{"static/app.js", "chat/static/chat.js"} {
 		b, err := os.ReadFile("../../adapters/web/" + file)
 		e2etest.Must(t, err)
 		for _, m := range known.FindAllStringSubmatch(string(b), -1) {
-			if n++; !strings.Contains(" "+listed+" ", " "+m[1]+m[2]+" ") {
-				t.Errorf("the page listens to %q and does not say so", m[1]+m[2])
+			if n++; !strings.Contains(" "+listed+" ", " "+m[1]+" ") {
+				t.Errorf("the page listens to %q and does not say so", m[1])
 			}
 		}
 	}
@@ -244,8 +247,13 @@ func (v *house) listsAll(t *testing.T) {
 }
 
 // stroke presses a key as a keyboard does.
-func (v *house) stroke(key string) {
+func (v *visitor) stroke(key string) {
 	v.T.Helper()
+	if letter, with := strings.CutPrefix(key, "Alt+"); with {
+		v.Do(e2etest.Command(input.DispatchKeyEvent, input.DispatchKeyEventParams{
+			Type: input.DispatchKeyEventTypeRawKeyDown, Key: letter, Modifiers: 1}))
+		return
+	}
 	switch key {
 	case "Shift+Enter":
 		v.Do(e2etest.Command(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown,

@@ -30,7 +30,7 @@ func TestTheOwnerSetsThingsUpOnThePage(t *testing.T) {
 	p.Press("#profile", "Use this browser's: Asia/Tokyo")
 	p.Do(chromedp.SetValue(chromedp.CSS("#language"), "fr"))
 	p.Press("#profile form", "Save")
-	p.Sees("#toast", "à Asia/Tokyo")
+	p.Sees("#toast", "(Asia/Tokyo)")
 	if got := w.Ledger().Lines(`SELECT name || settings FROM users WHERE id > 0`); !strings.HasPrefix(got[0], "Ada") ||
 		!strings.Contains(got[0], `"Asia/Tokyo"`) || !strings.Contains(got[0], `"fr"`) {
 		t.Errorf("got %s", got)

@@ -222,7 +222,7 @@ func (v *visitor) nextDay() {
 	v.Open("/")
 	v.Sees(".timeline", "Nothing said yet today")
 	v.Press(".segments", "Yesterday")
-	v.Sees(".summary", "Day Summary (Yesterday)")
+	v.Sees(".summary", "Summary · Yesterday")
 	v.Sees(".summary .prose", "say 90 words about the harbour")
 	v.Sees("#entries .entry.user", "hello from my phone")
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"github.com/everthread/everthread/e2e/e2etest"
@@ -58,7 +59,8 @@ func (p *person) writes(field, text, button string) {
 // tasks are the tasks of docs/ten-tasks.md, by name.
 var tasks = map[string]func(p *person){
 	"find an address of yesterday": func(p *person) {
-		p.key("/")
+		p.actions++
+		p.stroke("Alt+/")
 		p.Comes("document.activeElement.id === 'q'")
 		p.writes("#q", "address", "")
 		p.Sees(".hit mark", "address")
@@ -84,6 +86,7 @@ var tasks = map[string]func(p *person){
 	},
 	"answer from a phone": func(p *person) {
 		p.onAPhone()
+		p.taps(answer + " .prose > :last-child")
 		p.clicks(answer, "Reply")
 		p.writes("#text", "and the second?", "#send")
 		p.Sees(".entry.user .quoted", "echo: ")
@@ -147,7 +150,14 @@ func (p *person) gets(name string) {
 
 func (p *person) onAPhone() {
 	p.Look(360, "light", "en")
+	p.touches(true)
 	p.Open("/")
+}
+
+// touches makes the screen one that is touched, or not.
+func (v *visitor) touches(on bool) {
+	v.T.Helper()
+	v.Do(e2etest.Command(emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: on}))
 }
 
 // The tasks of a chat page in docs/ten-tasks.md take at most three actions each.
@@ -178,6 +188,7 @@ func TestTenTasksTakeThreeActionsAtMost(t *testing.T) {
 			continue
 		}
 		v.Look(1280, "light", "en")
+		v.touches(false)
 		v.Open("/")
 		p := &person{visitor: v}
 		do(p)

@@ -22,7 +22,7 @@ func (r *Room) actRoutes() []web.Route {
 		{Pattern: "GET /m/{id}/text", Serve: r.text},
 		{Pattern: "GET /m/{id}/reply", Serve: r.reply},
 		{Pattern: "GET /m/{id}/edit", Serve: r.of(r.editPage)},
-		{Pattern: "POST /m/{id}/edit", Serve: r.edit, Body: 4 * maxText},
+		{Pattern: "POST /m/{id}/edit", Serve: r.edit, Body: r.MediaMax},
 		{Pattern: "POST /m/{id}/again", Serve: r.of(r.again)},
 		{Pattern: "POST /m/{id}/answer", Serve: r.of(r.choose)},
 		{Pattern: "GET /m/{id}/unsend", Serve: r.of(r.unsendPage)},
@@ -138,7 +138,8 @@ func (r *Room) edit(v *web.Visit) error {
 		return web.Because(http.StatusBadRequest, say(v.Lang).NothingToSend)
 	}
 	if len(text) > maxText {
-		return web.Because(http.StatusRequestEntityTooLarge, v.Words.ErrTooLarge)
+		return web.Because(http.StatusRequestEntityTooLarge,
+			fmt.Sprintf(say(v.Lang).Act.EditLong, web.Size(v.Lang, maxText)))
 	}
 	text = withFiles(text, m.Attachments)
 	return r.repeat(v, path, core.Regenerate{Message: m.ID, Text: &text, Tokens: r.Tokens.Count(text), At: v.Now})
@@ -258,7 +259,8 @@ func (r *Room) doable(v *web.Visit, s stretch, all []*entry) error {
 	}
 	for _, e := range all {
 		if e.Edit || e.Unsend || e.Again != 0 || e.Answered != nil {
-			e.Version = hashed(e.Version, e.Edit, e.Unsend, e.Again, *cmp.Or(e.Answered, &variants{}), len(e.Answers))
+			e.Version = hashed(e.Version, e.Edit, e.Unsend, e.Again, e.Unfinished,
+				*cmp.Or(e.Answered, &variants{}), len(e.Answers))
 		}
 	}
 	return nil
@@ -294,12 +296,15 @@ func (r *Room) newest(v *web.Visit, s stretch, all []*entry) error {
 		return nil
 	}
 	_, own.Edit = editing(*last)
-	if answer := answerOf(all, last.Turn); answer != nil {
-		own = answer
+	answer := answerOf(all, last.Turn)
+	if answer == nil {
+		if own.Again = last.ID; t.State == core.TurnStopped {
+			own.Unfinished = words.Unfinished(v.Lang, core.FinishStopped).Why
+		}
+		return nil
 	}
-	own.Again = last.ID
-	if own.Unfinished != "" {
-		return continues(v, own, last)
+	if answer.Again = last.ID; answer.Unfinished != "" {
+		return continues(v, answer, last)
 	}
 	return nil
 }

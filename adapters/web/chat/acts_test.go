@@ -44,7 +44,7 @@ func TestAReplyQuotes(t *testing.T) {
 		t.Fatalf("it leads to %s", to)
 	}
 	p.Get(strings.TrimSuffix(to, "#text")).Wants(t, 200,
-		fmt.Sprintf(`name="reply" value="%d"`, a), "In reply to the assistant</b> <span>an answer<")
+		fmt.Sprintf(`name="reply" value="%d"`, a), "In reply to the assistant</b> <span dir=\"auto\">an answer<")
 	p.Get("/").Wants(t, 200, `id="replying" hidden`)
 	p.Get("/?reply=4711").Wants(t, 200, `id="replying" hidden`)
 	for n, c := range []struct {
@@ -57,7 +57,7 @@ func TestAReplyQuotes(t *testing.T) {
 			t.Errorf("it quotes %+v", got)
 		}
 	}
-	p.Get("/").Wants(t, 200, "In reply to the assistant</b> an answer")
+	p.Get("/").Wants(t, 200, "In reply to the assistant</b> <bdi>an answer")
 	foreign := url.Values{"text": {"x"}, "nonce": {"0123456789abcdef9"}, "reply": {fmt.Sprint(a)}}
 	w.Bob.SignedIn().Post("/messages", foreign).Wants(t, http.StatusConflict, "was deleted")
 }
@@ -203,22 +203,19 @@ func TestTheKeysAreTrue(t *testing.T) {
 	dialog, _, _ = strings.Cut(dialog, "</dialog>")
 	var listed []string
 	for _, m := range regexp.MustCompile(`<kbd>([^<]+)</kbd>`).FindAllStringSubmatch(dialog, -1) {
-		listed = append(listed, strings.NewReplacer("Esc", "Escape").Replace(m[1]))
+		listed = append(listed, m[1])
 	}
 	own, err := fs.ReadFile(files, "static/chat.js")
 	w.Must(err)
 	shell, err := os.ReadFile("../static/app.js")
 	w.Must(err)
-	known := []string{"Enter", "Shift", "Escape"}
-	for _, m := range regexp.MustCompile(`(?m)^    (?:"(.)"|(\w)): \(\) => `).FindAllStringSubmatch(string(own), -1) {
+	known := []string{"Enter", "Shift", "Esc"}
+	for _, m := range regexp.MustCompile(`(?m)^    (?:"(.)"|(\w)): \(\) => `).FindAllStringSubmatch(string(own)+string(shell),
+		-1) {
 		known = append(known, m[1]+m[2])
 	}
-	for _, m := range regexp.MustCompile(`case "([^"]+)":`).FindAllStringSubmatch(string(shell), -1) {
+	for _, m := range regexp.MustCompile(`data-key="(\w)"`).FindAllStringSubmatch(page, -1) {
 		known = append(known, m[1])
-	}
-	tabs := regexp.MustCompile(`const tab = \{(.*?)\}`).FindSubmatch(shell)
-	for _, m := range regexp.MustCompile(`(\w): "/`).FindAllSubmatch(tabs[1], -1) {
-		known = append(known, string(m[1]))
 	}
 	for _, key := range listed {
 		if !slices.Contains(known, key) {

@@ -125,7 +125,7 @@ func TestSearch(t *testing.T) {
 	p.At(31, 10, 0)
 	p.Talks("tomatoes again", "again?")
 	all := p.Get("/search?q=tomatoes")
-	all.Wants(t, 200, "4 results", "Day Summary (Thursday 29 January)", "Telegram · <time", "Thursday 29 January, 10:00",
+	all.Wants(t, 200, "4 results", "Summary · Thursday 29 January", "Telegram · <time", "Thursday 29 January, 10:00",
 		"score: <b>0.78</b>", "covered by a summary: <b>yes</b>", "covered by a summary: <b>no</b>", "Why was this found?",
 		"<mark>tomatoes</mark>", `href="/m/1"`, `href="/day/2026-01-29#summary"`, "Open", "by words", "beside it",
 		`value="tomatoes"`)
@@ -164,7 +164,7 @@ func TestThreadsAreFoundToo(t *testing.T) {
 	w.Must(err)
 	id := p.Says("when do *tomatoes* ripen?", func(s *webtest.Said) { s.Thread = threads[0].ID })
 	found := p.Get("/search?q=tomato")
-	found.Wants(t, 200, "In threads", "“Garden &amp; co”", "when do <mark>tomato</mark>es ripen?",
+	found.Wants(t, 200, "In threads", "“<bdi>Garden &amp; co</bdi>”", "when do <mark>tomato</mark>es ripen?",
 		fmt.Sprintf(`href="/m/%d"`, id))
 	found.Lacks(t, "Nothing found", "newest messages of your threads", "results")
 	if to := p.Get(fmt.Sprintf("/m/%d", id)).Header.Get("Location"); !strings.HasPrefix(to, "/threads/") {

@@ -20,7 +20,8 @@ import (
 
 const (
 	maxFiles = 10
-	maxText  = 100 << 10 // bytes
+	maxText  = 100 << 10 // bytes; a longer text becomes a file
+	opening  = 300       // bytes of a longer text that stay in the message
 )
 
 type compose struct {
@@ -29,7 +30,7 @@ type compose struct {
 	Running, Retry           bool
 	Note, Class              string
 	Size                     int64
-	Files                    int
+	Files, Most              int
 	Reply                    replying
 }
 
@@ -44,7 +45,7 @@ func (r *Room) compose(v *web.Visit, p place) (compose, error) {
 	if err != nil {
 		return compose{}, err
 	}
-	c := compose{Nonce: nonce, Path: p.path(), Size: r.MediaMax, Files: maxFiles, Model: r.Model}
+	c := compose{Nonce: nonce, Path: p.path(), Size: r.MediaMax, Files: maxFiles, Most: maxText, Model: r.Model}
 	if p.plain() {
 		c.Thread = strconv.FormatInt(int64(p.thread.ID), 10)
 	} else {
@@ -111,9 +112,7 @@ func (r *Room) post(v *web.Visit) error {
 	if strings.TrimSpace(f.text) == "" && len(f.files) == 0 && f.voice == nil {
 		return web.Because(http.StatusBadRequest, say(v.Lang).NothingToSend)
 	}
-	if len(f.text) > maxText {
-		return web.Because(http.StatusRequestEntityTooLarge, v.Words.ErrTooLarge)
-	}
+	f.shorten(say(v.Lang).LongText)
 	door, err := r.People.Door(v.Context(), v.User.ID, web.Name)
 	if err != nil {
 		return fmt.Errorf("find the door: %w", err)
@@ -126,6 +125,19 @@ func (r *Room) post(v *web.Visit) error {
 		return err
 	}
 	return v.Back(path, "")
+}
+
+// shorten turns a text that is too long for a message into a file of its own. Its first line stays, unless it would be
+// taken for a command.
+func (f *form) shorten(name string) {
+	if len(f.text) <= maxText {
+		return
+	}
+	f.files = append(f.files, core.File{Name: name, MIME: "text/plain", Data: []byte(f.text)})
+	first, _, _ := strings.Cut(strings.TrimSpace(f.text), "\n")
+	if f.text = ""; !strings.HasPrefix(first, "/") {
+		f.text = web.Short(first, opening) + "…"
+	}
 }
 
 // target returns the thread of a message (0: the current one of the visitor's identity)
@@ -248,11 +260,11 @@ func (r *Room) readParts(v *web.Visit, f *form) error {
 		if err != nil {
 			return err
 		}
-		if int64(len(data)) > left {
-			return web.Because(http.StatusRequestEntityTooLarge, say(v.Lang).TooLarge)
+		if left -= int64(len(data)); left < 0 {
+			return web.Because(http.StatusRequestEntityTooLarge,
+				fmt.Sprintf(say(v.Lang).TooLarge, web.Size(v.Lang, r.MediaMax)))
 		}
 		if p.FormName() == "voice" {
-			left -= int64(len(data))
 			if f.voice, err = voice(p, data); err != nil {
 				return err
 			}
@@ -262,12 +274,16 @@ func (r *Room) readParts(v *web.Visit, f *form) error {
 			f.set(p.FormName(), string(data))
 			continue
 		}
-		left -= int64(len(data))
 		if err := addFile(v, f, p, data); err != nil {
 			return err
 		}
 	}
-	return web.Because(http.StatusRequestEntityTooLarge, say(v.Lang).TooManyFiles)
+	return tooMany(v)
+}
+
+func tooMany(v *web.Visit) error {
+	return web.Because(http.StatusRequestEntityTooLarge,
+		fmt.Sprintf(say(v.Lang).TooManyFiles, words.Number(v.Lang, maxFiles)))
 }
 
 func (f *form) set(name, value string) {
@@ -296,7 +312,7 @@ func addFile(v *web.Visit, f *form, p *multipart.Part, data []byte) error {
 		return nil
 	}
 	if len(f.files) == maxFiles {
-		return web.Because(http.StatusRequestEntityTooLarge, say(v.Lang).TooManyFiles)
+		return tooMany(v)
 	}
 	kind, _, err := mime.ParseMediaType(p.Header.Get("Content-Type"))
 	if err != nil {

@@ -90,20 +90,103 @@ func TestWhatIsTooMuchIsRefused(t *testing.T) {
 	p := w.Ana.SignedIn()
 	form := map[string]string{"text": "x", "nonce": nonce}
 	p.Upload("/messages", form, map[string]string{"a": strings.Repeat("x", 1<<20+1)}).Wants(t,
-		http.StatusRequestEntityTooLarge, "files are too large")
+		http.StatusRequestEntityTooLarge, "at most 1.0\u00a0MB fit")
 	p.Upload("/messages", form, map[string]string{"a": strings.Repeat("x", 600<<10),
-		"b": strings.Repeat("x", 600<<10)}).Wants(t, http.StatusRequestEntityTooLarge, "files are too large")
+		"b": strings.Repeat("x", 600<<10)}).Wants(t, http.StatusRequestEntityTooLarge, "at most 1.0\u00a0MB fit")
 	many := map[string]string{}
 	for n := range maxFiles + 1 {
 		many[string(rune('a'+n))] = "x"
 	}
-	p.Upload("/messages", form, many).Wants(t, http.StatusRequestEntityTooLarge, "Too many files")
+	p.Upload("/messages", form, many).Wants(t, http.StatusRequestEntityTooLarge, "Too many files: at most 10")
 	p.Upload("/messages", form, map[string]string{"no-room": "x"}).Wants(t, http.StatusRequestEntityTooLarge,
 		"no room for more of your files")
 	if len(w.Taken()) > 0 {
 		t.Error("a message was accepted")
 	}
-	p.Get("/").Wants(t, 200, `data-size="1048576"`, "Up to 10 files of any kind, 1.0\u00a0MB in total")
+	p.Get("/").Wants(t, 200, `data-size="1048576"`, "Up to 10 files, 1.0\u00a0MB in total")
+}
+
+// A text of any length arrives whole: in the message, or as a text file beside its first line.
+func TestALongTextArrivesWhole(t *testing.T) {
+	t.Parallel()
+	long := func(begin string, n int) string { return begin + strings.Repeat("word ", n/5) + "THE-END." }
+	for name, one := range map[string]struct{ text, stays string }{
+		"as long as a message can be":  {strings.Repeat("x", maxText), strings.Repeat("x", maxText)},
+		"one byte more":                {strings.Repeat("x", maxText+1), strings.Repeat("x", opening) + "…"},
+		"200,000 characters":           {long("Read this:\n", 200_000), "Read this:…"},
+		"Hebrew, two bytes a letter":   {strings.Repeat("של", 40_000), strings.Repeat("של", opening/4) + "…"},
+		"a command of 150,000 letters": {long("/remember ", 150_000), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			p := w.Ana.SignedIn()
+			p.Upload("/messages", map[string]string{"text": one.text, "nonce": nonce},
+				map[string]string{"a.txt": "x"}).Wants(t, http.StatusSeeOther)
+			in := w.Taken()[0]
+			if !strings.HasPrefix(in.Text, one.stays+"\n[document a.txt]") && one.stays+in.Text[:14] != "[document a.tx" {
+				t.Errorf("the message is %.400q", in.Text)
+			}
+			if one.text == one.stays {
+				return
+			}
+			p.Get("/").Wants(t, 200, "long-text.txt")
+			if got := p.Get("/media/1/1"); got.Body != one.text {
+				t.Errorf("the file has %d bytes of %d", len(got.Body), len(one.text))
+			}
+		})
+	}
+}
+
+// No page cuts off what a person types: each limit is an error with a number, and the message is not stored.
+func TestALimitIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	p.Upload("/messages", map[string]string{"text": "hello", "nonce": nonce}, nil)
+	p.Get("/search?q="+strings.Repeat("é", 501)).Wants(t, http.StatusUnprocessableEntity, "at most 500 characters")
+	p.Get("/search?q="+strings.Repeat("é", 500)).Wants(t, 200, "Nothing found")
+	p.Post("/threads", url.Values{"title": {strings.Repeat("é", 201)}}).Wants(t, 400, "200 characters")
+	p.Post("/m/1/edit", url.Values{"text": {strings.Repeat("é", maxText/2+1)}}).Wants(t,
+		http.StatusRequestEntityTooLarge, "at most 100\u00a0KB")
+	p.Post("/m/1/remember", url.Values{"text": {strings.Repeat("é", 2001)}, "type": {"fact"}}).Wants(t,
+		http.StatusUnprocessableEntity, "at most 2,000 characters")
+	p.Upload("/messages", map[string]string{"text": strings.Repeat("x", 1<<20+1), "nonce": nonce + "2"}, nil).Wants(t,
+		http.StatusRequestEntityTooLarge, "at most 1.0\u00a0MB fit")
+	if n := len(w.Taken()); n != 1 {
+		t.Errorf("%d messages were received", n)
+	}
+}
+
+// A search of the conversation says that memory has something, and leads there.
+func TestASearchNamesMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	p.Keeps("", core.ItemFact, "Lives in Lyon")
+	p.Keeps("", core.ItemFact, "Was born in Lyon")
+	w.Bob.Keeps("", core.ItemFact, "Works in Nantes")
+	p.Get("/search?q=Lyon").Wants(t, 200, "Nothing found", `href="/memory?q=Lyon">Memory has 2 entries with this</a>`)
+	for _, path := range []string{"/search", "/search?q=Nantes", "/search?q=Lyon&who=me"} {
+		p.Get(path).Lacks(t, "Memory has")
+	}
+}
+
+// A message of the person's of many screens is folded, without a script too; an answer is not.
+func TestALongMessageIsFolded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.Ana.SignedIn()
+	text := strings.Repeat("word ", 2000) + "needle"
+	p.Upload("/messages", map[string]string{"text": text, "nonce": nonce}, nil)
+	p.Get("/").Wants(t, 200, `<div class="long"><div class="prose" dir="auto">`, "needle", "Show all")
+	p.Answers(text)
+	if got := p.Get("/"); strings.Count(got.Body, `class="long"`) != 1 {
+		t.Error("an answer is folded")
+	}
+	p.Get("/search?q=needle").Wants(t, 200, `href="/m/1?find=needle"`)
+	if to := p.Get("/m/1?find=needle").Header.Get("Location"); to != "/day/2026-01-31?at=1&find=needle#m1" {
+		t.Errorf("it leads to %s", to)
+	}
 }
 
 func TestTheScriptIsAnsweredWithData(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 func (r *Room) conversationRoutes() []web.Route {
 	return []web.Route{
 		{Pattern: "GET /{$}", Serve: r.todayPage, Tab: &web.Tab{
-			Name: func(lang string) string { return say(lang).Continuous }, Holds: []string{"/day", "/search"}}},
+			Name: func(lang string) string { return say(lang).Continuous }, Key: "h", Holds: []string{"/day", "/search"}}},
 		{Pattern: "GET /day/{label}", Serve: r.dayPage},
 		{Pattern: "GET /day/{label}/history", Serve: r.historyPage},
 		{Pattern: "POST /day/{label}/summary", Serve: r.regenerate},
@@ -121,10 +121,24 @@ func (r *Room) conversation(v *web.Visit, p place, w want) (*conversation, error
 		return nil, err
 	}
 	if c.Newest {
-		c.Writing, err = r.writing(v, p)
 		c.Last = lastOf(s, all)
+		err = r.addWriting(v, p, c)
 	}
 	return c, err
+}
+
+// addWriting adds the answers that are being written, each below the messages that it answers: what was written since
+// follows it.
+func (r *Room) addWriting(v *web.Visit, p place, c *conversation) error {
+	all, err := r.writing(v, p)
+	for _, w := range all {
+		if e := find(c.Entries, func(e *entry) bool { return e.Turn == w.Turn }); e != nil {
+			e.Writing = append(e.Writing, w)
+		} else {
+			c.Writing = append(c.Writing, w)
+		}
+	}
+	return err
 }
 
 func (r *Room) dayBar(v *web.Visit, p place) (dayBar, error) {
@@ -298,6 +312,7 @@ func (r *Room) regenerate(v *web.Visit) error {
 
 type calendar struct {
 	Month, Title   string
+	Here           string // label of the day that is shown
 	Previous, Next string // months; Next is empty for the current month
 	Year           int
 	Weeks          [][7]cell
@@ -337,8 +352,8 @@ func (r *Room) calendar(v *web.Visit, month, here string) (calendar, error) {
 	if err != nil || first.Year() < 1970 || first.Year() > 9000 {
 		return calendar{}, core.ErrNotFound
 	}
-	c := calendar{Month: month, Title: fmt.Sprintf("%s %d", when.MonthName(first.Month(), v.Lang), first.Year()),
-		Previous: shiftMonth(month, -1), Year: first.Year()}
+	c := calendar{Month: month, Here: here, Title: fmt.Sprintf("%s %d", when.MonthName(first.Month(), v.Lang),
+		first.Year()), Previous: shiftMonth(month, -1), Year: first.Year()}
 	if month < v.Today.Label[:7] {
 		c.Next = shiftMonth(month, 1)
 	}

@@ -19,8 +19,8 @@ func TestTodayShowsWhatWasSaid(t *testing.T) {
 	p.Talks("On avance sur les segments journaliers.", "Ok, voici les options...")
 	a := p.Get("/")
 	a.Wants(t, 200, "Chat", "Threads", "Today", "Yesterday", "Pick date", "Go",
-		"Day Summary (Today)", "Timeline (Today)", "On avance", "voici les options", "14:40", "You", "Assistant", "Telegram",
-		"Type message…", "Send", "Why did it say that?")
+		"Summary · Today", "Timeline (Today)", "On avance", "voici les options", "14:40", "You", "Assistant", "Telegram",
+		"Type a message", "Send", "Why did it say that?")
 	if got := a.Shown(); !slices.Equal(got, []string{"m1", "m2"}) {
 		t.Errorf("got %v", got)
 	}
@@ -53,7 +53,7 @@ func TestADayHoldsWhatTheStoreSays(t *testing.T) {
 	p.At(31, 9, 0)
 	night := p.Get("/day/2026-01-29")
 	night.Wants(t, 200, "a question before midnight", "an answer after midnight", "Day summary finalized",
-		"expand to read the summary")
+		"· read it")
 	night.Lacks(t, "good morning")
 	morning := p.Get("/day/2026-01-30")
 	morning.Wants(t, 200, "good morning", `rel="prev" href="/day/2026-01-29"`)
@@ -71,7 +71,7 @@ func TestTheZoneDecidesTheClock(t *testing.T) {
 	_, err := w.Gate.Act(w.Context, p.User.ID,
 		core.SetSettings{Settings: core.Settings{Zone: "Asia/Tokyo", Language: "fr"}})
 	w.Must(err)
-	p.Get("/day/2026-01-31").Wants(t, 200, `lang="fr"`, "22:40", "Résumé du jour", "Aujourd’hui", "Message…",
+	p.Get("/day/2026-01-31").Wants(t, 200, `lang="fr"`, "22:40", "Résumé ·", "Aujourd’hui", "Écrire un message",
 		"Pourquoi a-t-il dit cela\u00a0?")
 }
 
@@ -154,7 +154,7 @@ func TestMessagesSayWhatBecameOfThem(t *testing.T) {
 	p.Talks("one", "first answer")
 	p.Get("/").Wants(t, 200, `<span class="state pending">waiting</span>`)
 	p.Deliver(core.DeliverySent, "")
-	p.Get("/").Wants(t, 200, `<span class="state sent">sent</span>`)
+	p.Get("/").Wants(t, 200, ` · sent</p>`)
 	p.Talks("two", "second answer")
 	p.Deliver(core.DeliveryFailed, "the chat was deleted")
 	p.Get("/").Wants(t, 200, "failed (the chat was deleted)")
@@ -229,7 +229,7 @@ func TestTheSummaryAndItsStates(t *testing.T) {
 	p := w.Ana.SignedIn()
 	p.Get("/").Wants(t, 200, "A summary appears here")
 	q, a := p.Talks("hello", "hello")
-	p.Get("/").Wants(t, 200, "There is no summary of this day yet", "Regenerate summary")
+	p.Get("/").Wants(t, 200, "There is no summary of this day yet", "Write a summary now")
 	p.Sums("## Summary\nFirst version.\n\n## Decisions\n- Say hello [#1, #2]", false, q, a)
 	w.Clock.Pass(time.Minute)
 	p.Sums("## Summary\nSecond version.", false, q, a)

@@ -35,13 +35,17 @@ type entry struct {
 	text                     func() template.HTML // nil: no text
 	Deleted, Edited, Covered bool
 	Answer                   bool // from the model, and not deleted
+	Long                     bool // the person's own, and shown folded
 	Forwarded                string
 	Quote                    *quoted
 	Files                    []shownFile
 	Calls                    []shownCall
 	Channel                  string
-	States                   []shownState
+	Moved                    bool          // the message before came through another channel
+	States                   []shownState  // of deliveries that are not finished, or failed
+	Arrived                  []shownState  // of the others
 	Unfinished               string        // why the text lacks its end; empty: it is whole
+	Writing                  []writing     // answers to this message and those before that are being written
 	Answers                  []replyButton // to a question asked on this page, or for the rest of an answer
 	doable
 }
@@ -202,6 +206,7 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 	if m.Role == core.RoleTool && !m.Redacted {
 		e.Calls, e.text = []shownCall{call(v, m.ToolName, "", m.Text)}, nil
 	}
+	e.Long = m.Role == core.RoleUser && isLong(m) // an answer was asked for, and is shown whole
 	e.Answer = m.Role == core.RoleAssistant && m.Kind == core.KindChat && m.Turn > 0 && !m.Redacted
 	if m.Unfinished != "" && !m.Redacted {
 		e.Unfinished = words.Unfinished(v.Lang, m.Unfinished).Why
@@ -211,11 +216,19 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 		if d.Kind == core.DeliverVoice && d.State != core.DeliveryFailed { // the text's delivery shows the state
 			continue
 		}
-		e.States = append(e.States, state(v, d, m.Channel))
+		one := state(v, d, m.Channel)
+		if slices.Contains([]core.DeliveryState{core.DeliverySent, core.DeliveryDelivered, core.DeliveryRead}, d.State) {
+			e.Arrived = append(e.Arrived, one)
+		} else {
+			e.States = append(e.States, one)
+		}
 	}
-	e.Version = hashed(m.ID, m.Revision, m.Redacted, m.Text, m.Attachments, e.States, e.Calls)
+	e.Version = hashed(m.ID, m.Revision, m.Redacted, m.Text, m.Attachments, e.States, e.Arrived, e.Calls)
 	return e
 }
+
+// isLong reports whether a message takes more than a few screens.
+func isLong(m core.Message) bool { return len(m.Text) > 6000 || strings.Count(m.Text, "\n") > 80 }
 
 func speaker(v *web.Visit, e *entry, m core.Message) {
 	e.Kind, e.Who, e.Name = "said", "agent", say(v.Lang).Agent
@@ -262,8 +275,15 @@ func (r *Room) versionEntry(v *web.Visit, s core.Summary) *entry {
 	return e
 }
 
-// join marks entries that continue those of the same speaker, and entries that begin another day.
+// join marks entries that continue those of the same speaker, that begin another day, and that came through another
+// channel than those before. The first are expected from this page.
 func join(v *web.Visit, all []*entry) {
+	channel := v.ChannelName(web.Name)
+	for _, e := range all {
+		if e.Moved = e.Channel != "" && e.Channel != channel; e.Moved {
+			channel = e.Channel
+		}
+	}
 	for i := 1; i < len(all); i++ {
 		before, e := all[i-1], all[i]
 		if date := v.DayAt(e.At).Label; date != v.DayAt(before.At).Label {

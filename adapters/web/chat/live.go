@@ -249,6 +249,18 @@ func (f *follower) around(v *web.Visit) error {
 			return err
 		}
 	}
+	counts, err := v.Counts()
+	if err != nil {
+		return err
+	}
+	for path, html := range counts {
+		if f.beside[path] != string(html) {
+			f.beside[path] = string(html)
+			if err := f.send("tab", map[string]any{"path": path, "html": html}); err != nil {
+				return err
+			}
+		}
+	}
 	if f.p.plain() {
 		return nil
 	}

@@ -71,7 +71,7 @@ func TestAPageFollows(t *testing.T) {
 		t.Errorf("got %s", e.Data)
 	}
 	p.Deliver(core.DeliveryRead, "")
-	for !strings.Contains(s.Next("entry").Data, "state read") {
+	for !strings.Contains(s.Next("entry").Data, " · read") {
 		continue // being sent
 	}
 }

@@ -1,10 +1,12 @@
 package chat
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -68,7 +70,13 @@ func (r *Room) pathOf(v *web.Visit, m core.Message) (string, error) {
 	return "/day/" + v.DayAt(shownAt(m)).Label + at, nil
 }
 
-func (r *Room) jump(v *web.Visit, _ core.Message, path string) error { return v.Back(path, "") }
+// jump redirects to a message, and in a long one to the words that the URL names.
+func (r *Room) jump(v *web.Visit, m core.Message, path string) error {
+	if words := v.R.URL.Query().Get("find"); words != "" && isLong(m) {
+		path = strings.Replace(path, "#", "&find="+url.QueryEscape(words)+"#", 1)
+	}
+	return v.Back(path, "")
+}
 
 type earlier struct {
 	Until string
@@ -113,6 +121,9 @@ func (r *Room) remember(v *web.Visit, m core.Message, path string) error {
 		SourceThread: m.Thread, SourceMessage: m.ID}
 	if name := strings.TrimSpace(f.Get("new")); name != "" {
 		i.Theme = name
+	}
+	if err := cmp.Or(v.Within(web.MostKept, i.Content), v.Within(web.MostTheme, f.Get("new"))); err != nil {
+		return err
 	}
 	add, same, err := r.Memory.Keep(v.Context(), i, v.Now)
 	if web.IsRefused(err) {

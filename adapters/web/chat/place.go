@@ -251,17 +251,27 @@ func shownAt(m core.Message) time.Time {
 	return m.SentAt
 }
 
-// sortShown sorts messages in display order. An unread message follows the messages that
-// arrived before it, regardless of the sender's clock.
+// sortShown sorts messages in display order. Unread messages follow the read ones and the answers, in order of their
+// arrival and regardless of the sender's clock. What is not part of the conversation, such as the notice that a message
+// was not answered, follows the messages that arrived before it, also if they were read later.
 func sortShown(ms []core.Message) {
 	slices.SortFunc(ms, func(a, b core.Message) int { return cmp.Compare(a.ID, b.ID) })
-	last := int64(0)
+	read, last := int64(0), int64(0) // the last position of all, and of what the person wrote until here
+	for _, m := range ms {
+		read = max(read, m.Position)
+	}
 	for i := range ms {
 		m := &ms[i]
-		if m.Kind == core.KindChat && m.Position == 0 && m.SentAt.UnixMicro() <= last {
-			m.Position = last + 1
+		switch at := m.SentAt.UnixMicro(); {
+		case m.Kind == core.KindChat && m.Position == 0:
+			m.Position = max(at, read+1)
+			read = m.Position
+		case m.Position == 0 && at < last:
+			m.Position = last
 		}
-		last = max(last, m.Position)
+		if m.Kind == core.KindChat && m.Role == core.RoleUser {
+			last = max(last, m.Position)
+		}
 	}
 	slices.SortStableFunc(ms, func(a, b core.Message) int { return shownAt(a).Compare(shownAt(b)) })
 }
@@ -280,7 +290,7 @@ const mostThreads = 200
 func (r *Room) threadRoutes() []web.Route {
 	return []web.Route{
 		{Pattern: "GET /threads", Serve: r.threadsPage, Tab: &web.Tab{
-			Name: func(lang string) string { return say(lang).Threads }}},
+			Name: func(lang string) string { return say(lang).Threads }, Key: "t"}},
 		{Pattern: "POST /threads", Serve: r.openThread},
 		{Pattern: "GET /threads/{id}", Serve: web.WithID(r.threadPage)},
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/remind"
 	"github.com/everthread/everthread/core/words"
 )
@@ -56,6 +57,7 @@ type Searcher interface {
 // Memory keeps statements about a user.
 type Memory interface {
 	Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error)
+	Search(ctx context.Context, q memory.Query) (memory.Found, error)
 	// Keep prepares the addition of an item. If an item already says the same, Keep
 	// returns it as same, and add is nil. An item that cannot be kept is core.ErrRefused.
 	Keep(ctx context.Context, i core.Item, now time.Time) (add *core.AddItem, same core.Item, err error)
@@ -140,7 +142,8 @@ type texts struct {
 	Continuous, Threads, More, Offline string
 
 	// A day.
-	Today, Yesterday, PickDate, DaySelector, PreviousDay, NextDay, Go, SearchWords, Regenerate, History, SummaryNone,
+	Today, Yesterday, PickDate, DaySelector, PreviousDay, NextDay, Go, SearchWords, Regenerate, RegenerateFirst, History,
+	SummaryNone,
 	SummaryNoneYet, SummaryStale, SummaryHidden, SummaryError, SettledBy, Reopen, Reopened, LoopDue,
 	SummaryUngrounded, SummaryComing, SummaryFinal,
 	EarlierMessages, LaterMessages, Newest, Unread, EmptyToday, EmptyTodayHint, EmptyDay, EmptyDayHint, EmptyFirst,
@@ -160,9 +163,10 @@ type texts struct {
 	NotRead  map[string]string // why a document was not read, by core.DocumentProblem
 
 	// The composer.
-	TypeMessage, Send, Sending, Stop, AddFiles, Remove, Failed, Paused, TooManyFiles, TooLarge, NotSent, NothingToSend,
-	GoesToday string
-	FilesHint string // size, number
+	TypeMessage, Send, Sending, Stop, AddFiles, Remove, Failed, Paused, NotSent, NothingToSend, GoesToday,
+	LongText, LongHint, ShowAll, ShowLess string
+	TooManyFiles, TooLarge string // TooManyFiles: number; TooLarge: size
+	FilesHint              string // size, number
 
 	// Promises beside a day.
 	Promises, NextReminders, OpenLoops, NoPromises, MadeHere, Foreign, LoopIsDone, LoopDone, CancelReminder,
@@ -176,8 +180,8 @@ type texts struct {
 	SnoozeEvening, SnoozeMorning, Snoozed string // SnoozeEvening, SnoozeMorning: time; Snoozed: day and time
 
 	// Voice.
-	Record, Recording, Discard, RecordRefused, RecordNone, Listen, ListenStop string
-	Act                                                                       actWords
+	Record, Recording, Discard, RecordRefused, RecordNone, RecordFull, Listen, ListenStop string
+	Act                                                                                   actWords
 
 	// Pages about a message.
 	WhyTitle, WhyLead, WhyNone, WhyStrategy, WhyParts, WhyPart, WhyOf, WhyMessages, WhyIncluded, WhyShortened, WhyCovered,
@@ -197,6 +201,7 @@ type texts struct {
 	OnlyDay  string        // name of the day
 	HitCount words.Counted // number
 	HitsBest string        // number
+	InMemory words.Counted // number
 
 	// Threads.
 	ThreadsLead, NewThread, ThreadTitle, ThreadsNone, ThreadsHint, ThreadNew, ThreadEmpty, ThreadEmptyHint, Untitled,
@@ -209,10 +214,12 @@ type texts struct {
 }
 
 type actWords struct {
-	Copy, CopyCode, Copied, NotCopied, Reply, ReplyGone, Unquote, Edit, EditTitle, EditLead, EditDo, Again, Newer, Busy,
+	Copy, CopyCode, Copied, NotCopied, Reply, ReplyGone, Unquote, Edit, EditTitle, EditText, EditLead, EditDo, Again,
+	Newer, Busy,
 	Previous, Next, Undo, UndoTitle, UndoLead, UndoAnswer, UndoDo, Undone, Picture, OpenPicture, Original, Commands,
-	CommandsLead, KeyMessages, KeyCopy, KeyReply, KeyEdit, KeyAgain, KeyAnswers, KeyStop, KeySend string
+	CommandsLead, KeyMessages, KeyCopy, KeyReply, KeyEdit, KeyAgain, KeyAnswers, KeyStop, KeyLine string
 	AnswerOf string // number, total
+	EditLong string // size
 	Stays    string // actions of other answers
 }
 

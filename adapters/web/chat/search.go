@@ -12,6 +12,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/when"
 	"github.com/everthread/everthread/core/words"
 )
@@ -59,6 +60,7 @@ type searchView struct {
 	Asked               bool
 	Wide                string // path of the search without filters
 	Limit               *limit // nil: the person came from no day
+	Memory              *limit // leads to what memory has of it; nil: nothing
 	Empty               *web.Empty
 }
 
@@ -82,7 +84,7 @@ type piece struct {
 }
 
 const (
-	maxQuery = 500 // bytes
+	maxQuery = 500 // characters
 	maxHits  = 20
 )
 
@@ -93,10 +95,10 @@ var (
 		"file": core.DocFile}
 )
 
-func (r *Room) searchBox(v *web.Visit) searchBox {
+func (r *Room) searchBox(v *web.Visit) (searchBox, error) {
 	q := v.R.URL.Query()
-	box := searchBox{Query: strings.TrimSpace(web.Short(q.Get("q"), maxQuery)),
-		From: dateIn(q, "from"), To: dateIn(q, "to"), Channel: web.Short(q.Get("channel"), 60)}
+	box := searchBox{Query: strings.TrimSpace(q.Get("q")), From: dateIn(q, "from"), To: dateIn(q, "to"),
+		Channel: web.Short(q.Get("channel"), 60)}
 	box.Day = dateIn(q, "day")
 	box.Only = box.Day != "" && box.From+box.To == "" && q.Get("scope") == "day"
 	if box.Who = q.Get("who"); sides[box.Who] == "" {
@@ -109,7 +111,7 @@ func (r *Room) searchBox(v *web.Visit) searchBox {
 		box.From, box.To = box.To, box.From
 	}
 	box.Narrowed = box.Only || box.Who+box.Kind+box.Channel+box.From+box.To != ""
-	return box
+	return box, v.Within(maxQuery, box.Query)
 }
 
 // dateIn returns a date of a query, or "" if it is missing or invalid.
@@ -122,11 +124,14 @@ func dateIn(q url.Values, name string) string {
 
 func (r *Room) searchPage(v *web.Visit) error {
 	w := say(v.Lang)
-	page := searchView{Box: r.searchBox(v)}
+	box, err := r.searchBox(v)
+	if err != nil {
+		return err
+	}
+	page := searchView{Box: box}
 	page.Who = options(page.Box.Who, "", w.AnyOne, "me", w.FromMe, "assistant", w.FromAssistant)
 	page.Kinds = options(page.Box.Kind, "", w.AnyKind, "message", w.OnlyMessages, "summary", w.OnlySummaries,
 		"file", w.OnlyFiles)
-	var err error
 	if page.Sources, err = r.sources(v, page.Box.Channel); err != nil {
 		return err
 	}
@@ -191,6 +196,15 @@ func (r *Room) search(v *web.Visit, page *searchView) error {
 	for i, h := range threads.Hits {
 		page.Threads = append(page.Threads, r.threadHit(v, len(page.Hits)+i+1, h, box.Query))
 	}
+	if !box.Narrowed {
+		known, err := r.Memory.Search(v.Context(), memory.Query{User: v.User.ID, Words: box.Query, Now: v.Now})
+		if err != nil {
+			return fmt.Errorf("search memory: %w", err)
+		}
+		if n := len(slices.DeleteFunc(known.Hits, func(h memory.Hit) bool { return !h.FTS })); n > 0 {
+			page.Memory = &limit{say(v.Lang).InMemory.Of(n), "/memory?" + url.Values{"q": {box.Query}}.Encode()}
+		}
+	}
 	w := say(v.Lang)
 	page.Asked, page.Mode, page.Count = true, v.Words.SearchMode[found.Mode], w.HitCount.Of(len(page.Hits))
 	if len(page.Hits) == maxHits {
@@ -233,9 +247,18 @@ func (r *Room) threadHit(v *web.Visit, n int, h core.ThreadHit, query string) hi
 
 func (r *Room) said(v *web.Visit, n int, m core.Message, snippet, query string) hit {
 	at := shownAt(m).In(v.Zone)
+	pieces := r.marked(plain(snippet), query)
+	path := fmt.Sprintf("/m/%d", m.ID)
+	if n := slices.IndexFunc(pieces, func(p piece) bool { return p.Mark }); n >= 0 && isLong(m) {
+		words := pieces[n].Text
+		if n+1 < len(pieces) {
+			words += web.Short(pieces[n+1].Text, 30)
+		}
+		path += "?find=" + url.QueryEscape(words)
+	}
 	return hit{N: n, Who: say(v.Lang).Roles[string(m.Role)], Channel: v.ChannelName(m.Channel),
 		Moment: when.DateName(at, v.Lang) + ", " + at.Format(web.HourMinute), Stamp: at.Format(time.RFC3339),
-		Path: fmt.Sprintf("/m/%d", m.ID), Snippet: r.marked(plain(snippet), query)}
+		Path: path, Snippet: pieces}
 }
 
 func whyFound(v *web.Visit, h core.Hit) []fact {

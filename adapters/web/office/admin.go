@@ -23,7 +23,7 @@ import (
 func (r *Room) adminRoutes() []web.Route {
 	all := []web.Route{
 		{Pattern: "GET /admin", Serve: r.adminPage, Tab: &web.Tab{
-			Name: func(lang string) string { return say(lang).Admin.Title }, InMenu: true}},
+			Name: func(lang string) string { return say(lang).Admin.Title }, Key: "g", InMenu: true, Waits: r.waits}},
 		{Pattern: "GET /admin/audit", Serve: r.auditPage},
 		{Pattern: "GET /admin/{section}", Serve: r.adminSection},
 		{Pattern: "POST /admin/requests", Serve: r.decide},
@@ -82,7 +82,7 @@ func (r *Room) adminPage(v *web.Visit) error {
 	}
 	page.Channels = r.health(v)
 	page.Setups = web.Each(r.Inspector.Setups(v.Lang),
-		func(s channel.Setup) shownSetup { return shownSetup{Setup: s, Name: v.ChannelName(s.Channel)} })
+		func(s channel.Setup) shownSetup { return shownSetup{Setup: s, Name: setupName(v, s.Channel)} })
 	page.Kept, page.KeptSizes = r.Inspector.Kept(v.Context(), v.Lang), r.keptSizes(v)
 	if page.Deliveries, err = r.undelivered(v, called); err != nil {
 		return err
@@ -91,6 +91,14 @@ func (r *Room) adminPage(v *web.Visit) error {
 		return err
 	}
 	return v.Page("admin", say(v.Lang).Admin.Title, page)
+}
+
+// setupName returns the name of a channel among others of the same app.
+func setupName(v *web.Visit, channel string) string {
+	if channel == "whatsapp_agent" {
+		return say(v.Lang).Settings.Agents
+	}
+	return v.ChannelName(channel)
 }
 
 type shownSetup struct {
@@ -180,7 +188,7 @@ func (r *Room) checkChannel(v *web.Visit) error {
 	})
 }
 
-// mostTyped bounds an answer to a channel's field, in bytes.
+// mostTyped bounds an answer to a channel's field, in characters.
 const mostTyped = 2000
 
 // tryChannel tries a channel with the typed answers, and stores nothing.
@@ -191,10 +199,13 @@ func (r *Room) tryChannel(v *web.Visit) error {
 	if i < 0 || len(all[i].Fields) == 0 {
 		return core.ErrNotFound
 	}
-	one := shownSetup{Setup: all[i], Name: v.ChannelName(name), Typed: map[string]string{}}
+	one := shownSetup{Setup: all[i], Name: setupName(v, name), Typed: map[string]string{}}
 	answers := map[string]string{}
 	for _, f := range one.Fields {
-		answers[f.ID] = strings.TrimSpace(web.Short(v.R.PostFormValue(f.ID), mostTyped))
+		answers[f.ID] = strings.TrimSpace(v.R.PostFormValue(f.ID))
+		if err := v.Within(mostTyped, answers[f.ID]); err != nil {
+			return err
+		}
 		if !f.Secret {
 			one.Typed[f.ID] = answers[f.ID]
 		}

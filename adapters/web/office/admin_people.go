@@ -41,12 +41,24 @@ func (r *Room) requests(v *web.Visit, users []core.User) ([]shownRequest, error)
 	return out, nil
 }
 
+// waits counts the people who wait to be let in.
+func (r *Room) waits(v *web.Visit) (int, string, error) {
+	codes, err := r.Store.Codes(v.Context(), core.CodePair, v.Now)
+	if err != nil {
+		return 0, "", fmt.Errorf("count pairing requests: %w", err)
+	}
+	return len(codes), say(v.Lang).Admin.Waits.Of(len(codes)), nil
+}
+
 func (r *Room) decide(v *web.Visit) error {
 	f, w := v.R.PostForm, say(v.Lang).Admin
 	var effect core.Effect = core.Deny{CodeHash: f.Get("code"), At: v.Now}
 	toast := w.Denied
 	if f.Get("do") == "approve" {
-		e := core.Approve{CodeHash: f.Get("code"), Name: web.Short(web.OneLine(f.Get("name")), maxName), At: v.Now}
+		e := core.Approve{CodeHash: f.Get("code"), Name: web.OneLine(f.Get("name")), At: v.Now}
+		if err := v.Within(maxName, e.Name); err != nil {
+			return err
+		}
 		if f.Get("user") != "" {
 			n, err := r.knownUser(v, f.Get("user"))
 			if err != nil {
@@ -88,7 +100,10 @@ const peopleShown = 50
 
 func (r *Room) somePeople(v *web.Visit) ([]core.User, peoplePage, error) {
 	q := v.R.URL.Query()
-	p := peoplePage{Words: strings.TrimSpace(web.Short(web.OneLine(q.Get("who")), maxName))}
+	p := peoplePage{Words: web.OneLine(q.Get("who"))}
+	if err := v.Within(maxName, p.Words); err != nil {
+		return nil, p, err
+	}
 	n, _ := strconv.Atoi(q.Get("page"))
 	n = min(max(n, 0), math.MaxInt32/peopleShown)
 	shown, total, err := r.Store.FindUsers(v.Context(), p.Words, n*peopleShown, peopleShown)

@@ -31,6 +31,10 @@ func TestRequestsAreDecided(t *testing.T) {
 	page.Wants(t, 200, theo, "Theo", "Telegram", "asked 7 minutes ago", "valid until 15:40",
 		`<option value="`+fmt.Sprint(f.Bob.User.ID)+`">Bob`)
 	page.Lacks(t, "secret of a stranger")
+	for _, path := range []string{"/settings", "/memory", "/admin"} { // on every page, for the owner alone
+		p.Get(path).Wants(t, 200, `<span class="count" aria-hidden="true">3</span>`, "3 people wait to be let in")
+		f.Bob.SignedIn().Get(path).Lacks(t, `class="count"`)
+	}
 	hash := func(code string) string {
 		codes, err := f.Store.Codes(f.Context, core.CodePair, f.Clock.Now())
 		f.Must(err)
@@ -49,7 +53,7 @@ func TestRequestsAreDecided(t *testing.T) {
 	if u.Name != "Theodor" || u.Role != core.RoleMember {
 		t.Errorf("got %+v", u)
 	}
-	p.Get("/admin").Wants(t, 200, "They are let in.", "Theodor")
+	p.Get("/admin").Wants(t, 200, "They are let in.", "Theodor", "2 people wait to be let in")
 	p.Post("/admin/requests", url.Values{"code": {hash(zoe)}, "do": {"approve"},
 		"user": {fmt.Sprint(f.Bob.User.ID)}}).Elsewhere(t, "/admin#requests")
 	if _, u, err = f.Store.Identify(f.Context, core.Address{Channel: "telegram", Account: "1", External: zoe}); err !=
@@ -69,7 +73,7 @@ func TestTheOwnerSeesWorkAndNoWords(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p, bob := f.Ana.SignedIn(), f.Bob
-	p.Get("/admin").Wants(t, 200, "Everything was delivered.", "Nothing gave up.",
+	p.Get("/admin").Wants(t, 200, "Everything was delivered.", "Nothing failed.",
 		"Nothing was used in the last thirty days.")
 	bob.Talks("secret question", "secret answer")
 	bob.Deliver(core.DeliveryFailed, "the bot was blocked")
@@ -291,7 +295,7 @@ func TestTheOwnerSeesHowChannelsAreSetUpAndWhatIsKept(t *testing.T) {
 	p := f.Ana.SignedIn()
 	f.Must(os.WriteFile(filepath.Join(f.Media, "kept"), make([]byte, 2048), 0o600))
 	p.Get("/admin").Wants(t, http.StatusOK, "The database takes up 3.0\u00a0MB, attachments 2.0\u00a0KB.",
-		"the newest is of today", "Make an account.", "Where it is.", `<span class="tag">missing</span>`,
+		"the newest is of today", "Make an account.", "Where it is.", `<span class="tag off">missing</span>`,
 		`<span class="tag good">set</span>`, "channels:\n  telegram:", `action="/admin/channels/telegram/check"`)
 	p.Get("/admin").Lacks(t, `action="/admin/channels/matrix/check"`)
 	p.Post("/admin/channels/telegram/check", nil).Wants(t, http.StatusOK, "the token is refused",

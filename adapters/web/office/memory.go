@@ -21,7 +21,7 @@ const itemsShown, themesShown, memoryPages = 50, 200, 10_000
 func (r *Room) memoryRoutes() []web.Route {
 	return []web.Route{
 		{Pattern: "GET /memory", Serve: r.memoryPage, Tab: &web.Tab{
-			Name: func(lang string) string { return say(lang).Memory.Title }}},
+			Name: func(lang string) string { return say(lang).Memory.Title }, Key: "m"}},
 		{Pattern: "POST /memory", Serve: r.addItem},
 		{Pattern: "POST /memory/{id}/archive", Serve: r.ofItem(r.archiveItem)},
 		{Pattern: "POST /memory/{id}/restore", Serve: r.ofItem(r.restoreItem)},
@@ -37,14 +37,14 @@ type memoryQuery struct {
 	Page               int // from 1
 }
 
-func (r *Room) memoryQuery(v *web.Visit) memoryQuery {
+func (r *Room) memoryQuery(v *web.Visit) (memoryQuery, error) {
 	f := v.R.URL.Query()
-	q := memoryQuery{Words: strings.TrimSpace(web.Short(f.Get("q"), 500)), Theme: web.Short(f.Get("theme"), 200),
+	q := memoryQuery{Words: strings.TrimSpace(f.Get("q")), Theme: web.Short(f.Get("theme"), 200),
 		Type: web.Short(f.Get("type"), 40), Archived: f.Get("archived") != "", Page: 1}
 	if n, err := strconv.Atoi(f.Get("page")); err == nil && n > 1 && n <= memoryPages {
 		q.Page = n
 	}
-	return q
+	return q, v.Within(500, q.Words)
 }
 
 // path returns the path of the page that answers the query.
@@ -128,7 +128,11 @@ func (r *Room) noted(v *web.Visit, names map[string]string) ([]shownItem, error)
 }
 
 func (r *Room) memoryPage(v *web.Visit) error {
-	return r.showMemory(v, http.StatusOK, r.memoryQuery(v), newItem(), "", standingView{})
+	q, err := r.memoryQuery(v)
+	if err != nil {
+		return err
+	}
+	return r.showMemory(v, http.StatusOK, q, newItem(), "", standingView{})
 }
 
 func newItem() addedItem { return addedItem{Theme: core.DefaultTheme, Type: string(core.ItemFact)} }

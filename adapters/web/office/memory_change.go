@@ -1,6 +1,7 @@
 package office
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,10 @@ func (r *Room) addItem(v *web.Visit) error {
 	f := v.R.PostForm
 	form := addedItem{Text: strings.TrimSpace(f.Get("text")), Theme: f.Get("theme"), New: strings.TrimSpace(f.Get("new")),
 		Type: f.Get("type")}
+	long := cmp.Or(v.Within(web.MostKept, form.Text), v.Within(web.MostTheme, form.New))
+	if long != nil {
+		return r.showMemory(v, http.StatusUnprocessableEntity, memoryQuery{Page: 1}, form, long.Error(), standingView{})
+	}
 	i := core.Item{User: v.User.ID, Content: form.Text, Theme: form.Theme, Type: core.ItemType(form.Type)}
 	if form.New != "" {
 		i.Theme = form.New
@@ -65,7 +70,11 @@ func (r *Room) restoreItem(v *web.Visit, i core.Item, next string) error {
 }
 
 func (r *Room) editItem(v *web.Visit, i core.Item, next string) error {
-	edit, err := r.Memory.Edit(v.Context(), v.User.ID, i.ID, v.R.PostForm.Get("text"), v.Now)
+	text := strings.TrimSpace(v.R.PostForm.Get("text"))
+	if err := v.Within(web.MostKept, text); err != nil {
+		return err
+	}
+	edit, err := r.Memory.Edit(v.Context(), v.User.ID, i.ID, text, v.Now)
 	if web.IsRefused(err) {
 		return web.Because(http.StatusUnprocessableEntity, v.Words.RememberRefused)
 	}

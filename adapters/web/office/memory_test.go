@@ -28,7 +28,7 @@ func TestMemoryIsListedAndNarrowed(t *testing.T) {
 		"/memory?theme=travel")
 
 	all := p.Get("/memory")
-	all.Wants(t, 200, "Prefers aisle seats", "Grows tomatoes", "Preference", "Travel", "tags: train",
+	all.Wants(t, 200, "Prefers aisle seats", "Grows tomatoes", "Preference", "Travel", "tags: <bdi>train",
 		fmt.Sprintf(`href="/m/%d">from this message`, q), "All themes", "31 January 2026, 14:40")
 	all.Lacks(t, "Lives in Lyon")
 	if strings.Index(all.Body, "Grows tomatoes") > strings.Index(all.Body, "Prefers aisle") {
@@ -85,9 +85,13 @@ func TestItemsAreAddedArchivedAndRestored(t *testing.T) {
 	id := page.Between(t, `action="/memory/`, "/archive")
 	p.Post("/memory", url.Values{"text": {"likes  herons"}, "type": {"fact"}})
 	p.Get("/memory").Wants(t, 200, "This is already known")
-	for _, bad := range []url.Values{{"text": {""}}, {"text": {"!!!"}}, {"text": {strings.Repeat("word ", 900)}},
-		{"text": {"x"}, "type": {"nonsense"}}} {
+	for _, bad := range []url.Values{{"text": {""}}, {"text": {"!!!"}}, {"text": {"x"}, "type": {"nonsense"}}} {
 		p.Post("/memory", bad).Wants(t, http.StatusUnprocessableEntity, "cannot be remembered", "open", `aria-invalid="true"`)
+	}
+	for _, long := range []url.Values{{"text": {strings.Repeat("word ", 900)}},
+		{"text": {"x"}, "new": {strings.Repeat("é", 61)}, "type": {"fact"}}} {
+		p.Post("/memory", long).Wants(t, http.StatusUnprocessableEntity, "characters fit here",
+			strings.TrimSpace(long.Get("text")))
 	}
 	p.Post("/memory/"+id+"/archive", url.Values{"next": {"//evil.example"}}).Elsewhere(t, "/memory")
 	p.Get("/memory").Lacks(t, "Likes herons")
@@ -123,15 +127,15 @@ func TestItemsAreCorrectedAndDeleted(t *testing.T) {
 	p := f.Ana.SignedIn()
 	id := fmt.Sprint(p.Keeps("", core.ItemFact, "Lives in Lyon"))
 	p.Keeps("", core.ItemFact, "Grows tomatoes")
-	for _, bad := range []string{"", "!!!", strings.Repeat("word ", 900)} {
-		p.Post("/memory/"+id+"/edit", url.Values{"text": {bad}}).Wants(t, http.StatusUnprocessableEntity,
-			"cannot be remembered")
+	for bad, why := range map[string]string{"": "cannot be remembered", "!!!": "cannot be remembered",
+		strings.Repeat("word ", 900): "at most 2,000 characters fit here"} {
+		p.Post("/memory/"+id+"/edit", url.Values{"text": {bad}}).Wants(t, http.StatusUnprocessableEntity, why)
 	}
 	p.Post("/memory/"+id+"/edit", url.Values{"text": {"Lives in <Nantes>"}, "next": {"//evil.example"}}).Elsewhere(t,
 		"/memory#i"+id)
 	page := p.Get("/memory")
-	page.Wants(t, 200, "Corrected.", `<p class="statement">Lives in &lt;Nantes&gt;</p>`, "Earlier wordings",
-		"Lives in Lyon <span class=\"quiet\">until 31 January 2026, 14:40</span>")
+	page.Wants(t, 200, "Corrected.", `<p class="statement" dir="auto">Lives in &lt;Nantes&gt;</p>`, "Earlier wordings",
+		"<bdi>Lives in Lyon</bdi> <span class=\"quiet\">until 31 January 2026, 14:40</span>")
 	p.Get("/memory?q=Lyon").Wants(t, 200, "Nothing here")
 	p.Get("/memory?q=Nantes").Wants(t, 200, "Lives in &lt;Nantes&gt;")
 	p.Post("/memory/"+id+"/edit", url.Values{"text": {"Grows tomatoes"}}).Elsewhere(t, "/memory")

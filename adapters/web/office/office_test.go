@@ -27,7 +27,6 @@ import (
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/seal"
 	"github.com/everthread/everthread/core/standing"
-	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/trust/egress"
 )
@@ -87,7 +86,7 @@ func (f *office) options(t *testing.T, w *webtest.World) Options {
 		t.Fatal(err)
 	}
 	f.models = &fakeModels{users: st, sealer: s}
-	w.Memory = &memory.Memory{Store: st, Signals: signals{st}, Embed: f.models}
+	w.Memory = &memory.Memory{Store: st, Signals: webtest.Signals{Store: st}, Embed: f.models}
 	o.Memory = w.Memory
 	o.Standing = &standing.Standing{Store: st, Tokens: tokens.New(),
 		Settings: standing.Settings{MaxActive: 10, MaxTokens: 200}}
@@ -207,20 +206,6 @@ func capable(channel string) (core.Capabilities, bool) {
 		return core.Capabilities{}, true
 	}
 	return core.Capabilities{}, false
-}
-
-// signals finds items that contain a text.
-type signals struct{ *sqlite.Store }
-
-func (s signals) Items(ctx context.Context, user core.UserID, query string) (core.ItemSignals, error) {
-	out := core.ItemSignals{Mode: "fts"}
-	all, err := s.Store.Items(ctx, core.ItemQuery{User: user, Limit: 1000})
-	for _, i := range all {
-		if strings.Contains(strings.ToLower(i.Content), strings.ToLower(query)) {
-			out.Signals = append(out.Signals, core.ItemSignal{ID: i.ID, FTS: true, Lexical: 1})
-		}
-	}
-	return out, err
 }
 
 // fakeModels opens real embedders.

@@ -246,7 +246,8 @@ type settingsWords struct {
 	AskedLead                                                                       string // channel, name
 
 	// Profile.
-	Profile, Name, NameHint, NameEmpty, Zone, ZoneHint, ZoneUnknown, ZoneNear, ZoneHere, Language, LanguageAuto,
+	Profile, Name, NameHint, NameEmpty, Zone, ZoneHint, ZoneUnknown, ZoneNear, ZoneHere, ZoneHereIs, Language,
+	LanguageAuto,
 	Assistant, Summaries, PostsHome, PostsHomeHint, PostsAll, PostsAllHint, PostsOff, PostsOffHint, Strategy, Continuous,
 	ContinuousHint, Long, LongHint, Truncate, Voice, VoiceAuto, VoiceAutoHint, VoiceOn, VoiceOnHint, VoiceOff,
 	VoiceOffHint, TruncateHint, Memory, MemoryOn, MemoryOnHint, MemoryOff, MemoryOffHint, Never, JustNow, Channels,
@@ -268,7 +269,7 @@ type settingsWords struct {
 	// Search by meaning.
 	Meaning, MeaningLead, Provider, ProviderOpenAI, ProviderCustom, ProviderMissing, Address, AddressHint, AddressMissing,
 	Model, ModelMissing, Dimensions, DimensionsHint, Key, KeyHint, KeyKept, KeyTyped, Test, MeaningOff, MeaningDo,
-	MeaningAgain, MeaningRemove, MeaningRemoveHint, MeaningPrivate, MeaningDown, MeaningBusy,
+	MeaningAgain, MeaningRemove, MeaningRemoveHint, MeaningPrivate, MeaningPrivateOwner, MeaningDown, MeaningBusy,
 	MeaningAuth, MeaningConfig, MeaningFails,
 	MeaningUnlisted, MeaningSpent string
 	MeaningSystem            string        // configuration
@@ -281,9 +282,9 @@ type settingsWords struct {
 	Keys, KeysLead, KeysNone, KeyNew, KeyName, KeyNameHint, KeyMake, KeyMade, KeyNameWrong, KeyNoScope, KeyScopes,
 	KeyUsed, KeyRevoke, KeyRevokeHint, KeyRevoked, Sessions, SessionsLead, SessionThis, SessionEnd, SessionEnded,
 	SessionsEnd string
-	KeyMadeLead, KeyUse, KeySince                            string // KeyMadeLead: name; KeyUse: address; KeySince: date
-	Scopes                                                   map[string]string
-	SessionsEndHint, SessionsKeys, BrowserOn, BrowserUnknown string // SessionsLead: days; BrowserOn: browser, system
+	KeyMadeLead, KeyUse, KeySince string // KeyMadeLead: name; KeyUse: address; KeySince: date
+	Scopes                        map[string]string
+	SessionsEndHint, SessionsKeys string
 
 	// Usage and data.
 	Usage, UsageLead, UsageNone, UsageTable, UsageDay, UsageRead, UsageCached, UsageWritten, UsageTurns, UsageCost,
@@ -310,6 +311,7 @@ type settingsWords struct {
 }
 
 type adminWords struct {
+	Waits words.Counted // number
 	Title, Lead, Requests, RequestsNone, RequestsHint, NewUser, As, CallThem, Approve, Approved, Deny, DenyHint, Denied,
 	CodeGone, Taken, Users, UsersHint, Owner, Paused, NoAddress, Tokens, LinkMake, LinkTitle, LinkMore, Channels, Fine,
 	Deliveries, DeliveriesNone, DeliveriesHint, Retry, Resent, Who, Jobs, JobsHint, Queue, Ready, Running, Waiting, Dead,

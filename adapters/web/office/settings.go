@@ -18,7 +18,7 @@ import (
 func (r *Room) settingsRoutes() []web.Route {
 	return slices.Concat([]web.Route{
 		{Pattern: "GET /settings", Serve: r.settingsPage, Tab: &web.Tab{
-			Name: func(lang string) string { return say(lang).Settings.Title }, InMenu: true}},
+			Name: func(lang string) string { return say(lang).Settings.Title }, Key: "s", InMenu: true}},
 		{Pattern: "GET /settings/{section}", Serve: r.settingsSection},
 		{Pattern: "POST /settings/profile", Serve: r.setProfile},
 		{Pattern: "POST /settings/assistant", Serve: r.setAssistant},
@@ -186,7 +186,7 @@ func (r *Room) setProfile(v *web.Visit) error {
 	if language != "" && !slices.Contains(words.Languages(), language) {
 		return v.BadForm(nil)
 	}
-	zone, page, wrong := profile(v, name, web.Short(web.OneLine(f.Get("zone")), 100))
+	zone, page, wrong := profile(v, name, web.OneLine(f.Get("zone")))
 	if wrong != nil {
 		page.Chosen = &language
 		return r.wrong(v, *wrong, page)
@@ -203,7 +203,7 @@ func (r *Room) setProfile(v *web.Visit) error {
 // page holds the form's values, to be shown again with a problem.
 func profile(v *web.Visit, name, said string) (zone string, page settingsView, wrong *problem) {
 	w := say(v.Lang).Settings
-	page = settingsView{Name: web.Short(name, 400), Zone: zoneView{Value: said}}
+	page = settingsView{Name: name, Zone: zoneView{Value: said}}
 	switch {
 	case name == "":
 		return "", page, &problem{"profile", "name", w.NameEmpty}

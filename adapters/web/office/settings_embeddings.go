@@ -139,9 +139,12 @@ func (r *Room) setEmbeddings(v *web.Visit) error {
 // readMeaning parses the form. A stored key is used only with the address for which it was stored.
 func (r *Room) readMeaning(v *web.Visit) (c core.OwnEmbeddings, form meaningForm, wrong *problem, err error) {
 	f, w := v.R.PostForm, say(v.Lang).Settings
-	field := func(name string) string { return strings.TrimSpace(web.Short(f.Get(name), 2000)) }
+	field := func(name string) string { return strings.TrimSpace(f.Get(name)) }
 	form = meaningForm{Provider: field("provider"), BaseURL: field("base_url"), Model: field("model"),
 		Dimensions: field("dimensions"), Sealed: field("sealed")}
+	if err := v.Within(mostTyped, form.BaseURL, form.Model, field("key")); err != nil {
+		return c, form, nil, err
+	}
 	c = core.OwnEmbeddings{Provider: form.Provider, BaseURL: form.BaseURL, Model: form.Model}
 	if form.Dimensions != "" {
 		if c.Dimensions, err = strconv.Atoi(form.Dimensions); err != nil || c.Dimensions < 0 ||
@@ -188,6 +191,8 @@ func explainMeaning(v *web.Visit, err error) string {
 	var model *core.ModelError
 	var spent *egress.QuotaError
 	switch {
+	case errors.Is(err, egress.ErrPrivate) && v.User.Role == core.RoleOwner:
+		return w.MeaningPrivateOwner
 	case errors.Is(err, egress.ErrPrivate):
 		return w.MeaningPrivate
 	case errors.Is(err, egress.ErrUnlisted):

@@ -1,15 +1,16 @@
 package office
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/people"
 )
 
 func (r *Room) keyRoutes() []web.Route {
@@ -67,9 +68,9 @@ type secretView struct {
 
 func (r *Room) addKey(v *web.Visit) error {
 	w, name, scopes := say(v.Lang).Settings, web.OneLine(v.R.PostForm.Get("name")), v.R.PostForm["scope"]
-	page := settingsView{Keys: keysView{Name: web.Short(name, 400), Scopes: r.scopes(v, scopes)}}
+	page := settingsView{Keys: keysView{Name: name, Scopes: r.scopes(v, scopes)}}
 	switch {
-	case name == "" || len(name) > 100:
+	case name == "" || utf8.RuneCountInString(name) > 100:
 		return r.wrong(v, problem{"keys", "key-name", w.KeyNameWrong}, page)
 	case len(scopes) == 0:
 		return r.wrong(v, problem{"keys", "scope", w.KeyNoScope}, page)
@@ -120,36 +121,14 @@ func (r *Room) fillSessions(v *web.Visit, page *settingsView) error {
 	page.BrowserKeys = strings.Join(web.Each(keys, func(k core.APIKey) string { return k.Name }), ", ")
 	page.SessionDays = int(v.SessionLife().Hours() / 24)
 	page.Sessions = web.Each(all, func(s core.Session) shownSession {
-		one := shownSession{ID: s.ID, Browser: browser(v, s.Browser), Used: ago(v, s.UsedAt), This: s.ID == v.Session.ID}
+		one := shownSession{ID: s.ID, Browser: people.Browser(v.Lang, s.Browser), Used: ago(v, s.UsedAt),
+			This: s.ID == v.Session.ID}
 		if one.This {
 			one.Used = say(v.Lang).Settings.JustNow
 		}
 		return one
 	})
 	return nil
-}
-
-// browser returns the displayed name of a browser, given its user agent.
-func browser(v *web.Visit, agent string) string {
-	find := func(pairs ...string) string {
-		for i := 0; i+1 < len(pairs); i += 2 {
-			if strings.Contains(agent, pairs[i]) {
-				return pairs[i+1]
-			}
-		}
-		return ""
-	}
-	name := find("Edg", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "FxiOS", "Firefox", "CriOS", "Chrome", "Chromium",
-		"Chromium", "Chrome/", "Chrome", "Safari/", "Safari")
-	system := find("Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows", "CrOS", "ChromeOS",
-		"Mac OS X", "macOS", "Linux", "Linux")
-	switch {
-	case name != "" && system != "":
-		return fmt.Sprintf(say(v.Lang).Settings.BrowserOn, name, system)
-	case name != "":
-		return name
-	}
-	return cmp.Or(web.Short(agent, 60), say(v.Lang).Settings.BrowserUnknown)
 }
 
 func (r *Room) endSession(v *web.Visit, n int64) error {

@@ -218,7 +218,7 @@ func TestWhatIsLeftOfATextIsFound(t *testing.T) {
 	look := func(text string) webtest.Answer { return p.Post("/settings/data", url.Values{"text": {text}}) }
 	a := look(" heron ")
 	a.Wants(t, 200, "It is still in", fmt.Sprintf(
-		`<a href="/m/%d">31 January 2026, 14:40: The &lt;b&gt;Heron&lt;/b&gt; stands there</a>`, m), "Messages", "Memory",
+		`<a href="/m/%d"><bdi>31 January 2026, 14:40: The &lt;b&gt;Heron&lt;/b&gt; stands there</bdi></a>`, m), "Messages", "Memory",
 		`value="heron"`, "Only what is yours")
 	for _, path := range regexp.MustCompile(`<p class="places"><a href="([^"]+)"`).FindAllStringSubmatch(a.Body, -1) {
 		if s := p.Get(path[1]).Status; s != 200 && s != http.StatusSeeOther {

@@ -262,8 +262,11 @@ func (r *Room) fillAgents(v *web.Visit, p *linksView) error {
 
 func (r *Room) addAgent(v *web.Visit) error {
 	w := say(v.Lang).Settings
-	name := cmp.Or(web.OneLine(web.Short(v.R.PostForm.Get("name"), 200)), w.AgentDefault)
+	name := cmp.Or(web.OneLine(v.R.PostForm.Get("name")), w.AgentDefault)
 	key := strings.TrimSpace(v.R.PostForm.Get("key"))
+	if err := v.Within(maxName, name); err != nil {
+		return err
+	}
 	page := settingsView{Links: linksView{AgentName: name}}
 	if isUnreadable(key) {
 		return r.wrong(v, problem{"channels", "agent-key", w.AgentNoKey}, page)

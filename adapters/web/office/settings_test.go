@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
@@ -382,20 +381,4 @@ func TestEverythingCanBeDeleted(t *testing.T) {
 		t.Errorf("got %v, gone %v", err, f.gone)
 	}
 	p.Get("/settings").Wants(t, http.StatusUnauthorized)
-}
-
-func TestBrowsersHaveNames(t *testing.T) {
-	t.Parallel()
-	v := &web.Visit{Lang: "en"}
-	for agent, want := range map[string]string{
-		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0":                                                "Firefox on Linux",
-		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36 Edg/140.0": "Edge on Windows",
-		"Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36":                                  "Chrome on Android",
-		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.2 Safari/605.1.15": "Safari on macOS",
-		"curl/8.5": "curl/8.5", "": "An unknown browser",
-	} {
-		if got := browser(v, agent); got != want {
-			t.Errorf("%s is called %q, want %q", agent, got, want)
-		}
-	}
 }

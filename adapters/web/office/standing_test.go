@@ -16,7 +16,7 @@ func TestWhatIsWantedAlwaysIsListedAddedAndRemoved(t *testing.T) {
 			t.Parallel()
 			f := newOffice(t)
 			p := f.Ana.SignedIn()
-			p.Get(page).Wants(t, 200, "What you always want", `action="/memory/standing"`, `name="next" value="`+page+`"`)
+			p.Get(page).Wants(t, 200, "Instructions for every answer", `action="/memory/standing"`, `name="next" value="`+page+`"`)
 			add := func(text string) { // a form with one field
 				t.Helper()
 				p.Post("/memory/standing", url.Values{"text": {text}, "next": {page}}).Elsewhere(t, page+"#standing")

@@ -25,6 +25,15 @@
     return t.content;
   }
 
+  // ---- Limits of fields: a text that is too long stays whole, and is refused in words. ----
+  document.addEventListener("input", (e) => {
+    const field = e.target, most = Number(field.dataset.most), n = [...field.value || ""].length;
+    if (!most) return;
+    const number = (x) => x.toLocaleString(root.lang);
+    field.setCustomValidity(n > most ? toast.dataset.long.replace("{most}", number(most)).replace("{have}", number(n)) : "");
+    if (n > most && e.inputType !== "insertText") field.reportValidity();
+  });
+
   // ---- Signing in: choice of the time zone, if the browser's differs from the gateway's. ----
   const clocks = $("clocks");
   const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -62,16 +71,33 @@
   }
 
   // ---- Jumping to a message, which opens folds. ----
+  // within returns the first place of a text in an element, or null.
+  function within(el, words) {
+    const all = document.createTreeWalker(el, NodeFilter.SHOW_TEXT), place = document.createRange();
+    while (all.nextNode()) {
+      const at = all.currentNode.data.indexOf(words);
+      if (at < 0) continue;
+      place.setStart(all.currentNode, at);
+      place.setEnd(all.currentNode, at + words.length);
+      return place;
+    }
+    return null;
+  }
   function reveal(hash) {
     const id = decodeURIComponent(hash.slice(1));
     const el = /^[mv]\d+$/.test(id) && $(id);
     if (!el) return false;
     document.querySelectorAll(".found").forEach((x) => x.classList.remove("found"));
     el.classList.add("found");
-    el.scrollIntoView({ block: "center" });
+    el.scrollIntoView({ block: el.offsetHeight > window.innerHeight ? "start" : "center" });
+    const words = new URLSearchParams(location.search).get("find");
+    const place = words && (within(el, words) || within(el, words.split(" ")[0]));
+    if (place) window.scrollBy(0, place.getBoundingClientRect().top - window.innerHeight / 2);
     return true;
   }
   window.addEventListener("hashchange", () => reveal(location.hash));
+  // The browser goes to the top of the message once all is loaded, and again when a page is visited again.
+  window.addEventListener("pageshow", () => setTimeout(() => reveal(location.hash)));
   if (!(location.hash && reveal(location.hash)) && live && !location.search) { toEnd(); pinned = true; }
 
   // ---- Panels in place: the main part of a page below the entry that opened it. ----
@@ -99,7 +125,9 @@
     panel.querySelectorAll("h1, h2").forEach((h) => { h.setAttribute("role", "heading"); h.setAttribute("aria-level", h.tagName === "H1" ? "3" : "4"); });
     panel.opener = link;
     host.append(panel);
-    panel.focus({ preventScroll: true });
+    const field = panel.querySelector("textarea");
+    (field || panel).focus({ preventScroll: true });
+    field?.setSelectionRange(field.value.length, field.value.length);
     const box = panel.getBoundingClientRect();
     const foot = $("composer") ? $("composer").offsetHeight : 0;
     if (box.bottom > window.innerHeight - foot) panel.scrollIntoView({ block: box.height > window.innerHeight - foot - 80 ? "start" : "center" });
@@ -204,14 +232,19 @@
     document.dispatchEvent(new Event("earlier"));
   }
 
+  // A calendar without days is read again when it is opened: the first message may have come since.
+  document.querySelector(".pick")?.addEventListener("toggle", (e) => {
+    const box = e.target.querySelector("[data-calendar]");
+    if (e.target.open && !box.querySelector("a.day-cell")) month(box);
+  });
   async function month(link) {
-    const inside = await part(link.href);
+    const inside = await part(link.href || link.dataset.calendar).catch(() => null);
     const box = link.closest("[data-calendar]");
     const fresh = inside && inside.querySelector("[data-calendar]");
     if (!fresh) return;
     const rel = link.rel;
     box.replaceWith(fresh);
-    (fresh.querySelector(`a[rel=${rel}]`) || fresh.querySelector("a"))?.focus();
+    if (rel) (fresh.querySelector(`a[rel=${rel}]`) || fresh.querySelector("a"))?.focus();
   }
 
   // ---- Promises: open if there is room beside the day. ----
@@ -235,6 +268,7 @@
             const n = at ? [...old.querySelectorAll(does)].indexOf(at) : -1;
             const panel = old.querySelector(":scope > .panel-here");
             if (panel) article.append(panel);
+            article.classList.toggle("shows", old.classList.contains("shows"));
             old.replaceWith(article);
             if (at) { // keep the focus
               article.tabIndex = -1;
@@ -246,7 +280,10 @@
         document.querySelector(".timeline > .empty")?.remove();
         const draft = article.dataset.turn && $(article.dataset.turn);
         const before = order(d.after);
-        if (before && before.parentElement === entries) { draft?.remove(); before.after(...fresh.childNodes); }
+        document.dispatchEvent(new CustomEvent("came", { detail: article })); // to the composer
+        // An unread message follows an answer of which something is visible: that does not answer it.
+        if ("waits" in article.dataset && entries.querySelector(".writing .prose:not(:empty)")) entries.append(...fresh.childNodes);
+        else if (before && before.parentElement === entries) { draft?.remove(); before.after(...fresh.childNodes); }
         else if (draft) draft.replaceWith(...fresh.childNodes);
         else if (entries.querySelector(".writing")) entries.querySelector(".writing").before(...fresh.childNodes);
         else entries.append(...fresh.childNodes);
@@ -309,6 +346,9 @@
         box.replaceChildren(...same.childNodes);
         open.map($).forEach((x) => { if (x) x.open = true; });
         if (focused) (one && $(one.id)?.querySelectorAll(does)[n] || box.querySelector("summary")).focus();
+      },
+      tab(d) {
+        document.querySelectorAll(`.top a[href="${d.path}"]`).forEach((x) => x.replaceChildren(...elements(d.html).childNodes));
       },
       end(d) { stream.close(); stream = null; say(d.text, true); },
     };
@@ -375,11 +415,14 @@
     };
     const store = (f) => { try { return f(); } catch { return null; } };
     text.value = store(() => localStorage.getItem(key)) || text.value;
-    grow();
+    const weigh = () => (text.value.length * 3 > write.dataset.most ? new Blob([text.value]).size : 0);
     const typed = () => {
       grow();
+      $("long").hidden = weigh() <= write.dataset.most;
       store(() => (text.value ? localStorage.setItem(key, text.value) : localStorage.removeItem(key)));
     };
+    typed();
+    if (!matchMedia("(pointer: coarse)").matches) text.focus({ preventScroll: true });
     text.addEventListener("input", typed);
     text.addEventListener("keydown", (e) => {
       if (e.key === "Enter" && !e.shiftKey && !e.isComposing && e.keyCode !== 229 && !matchMedia("(pointer: coarse)").matches) { e.preventDefault(); write.requestSubmit(); }
@@ -388,9 +431,14 @@
     function add(more) {
       for (const f of more) files.push(f);
       unsent.hidden = true;
-      if (files.length > Number(write.dataset.files)) { files.length = Number(write.dataset.files); fail(write.dataset.tooMany); }
-      if (files.reduce((n, f) => n + f.size, 0) > Number(write.dataset.size)) fail(write.dataset.tooLarge);
+      fits();
       show();
+    }
+    // fits reports whether the files and the text can be sent, and otherwise says why not. Nothing is dropped.
+    function fits() {
+      const size = files.reduce((n, f) => n + f.size, weigh());
+      fail(files.length > write.dataset.files ? write.dataset.tooMany : size > write.dataset.size ? write.dataset.tooLarge : "");
+      return unsent.hidden;
     }
     function show() {
       list.hidden = files.length === 0;
@@ -398,10 +446,18 @@
       list.replaceChildren(...files.map((f, i) => {
         const li = document.createElement("li"), name = document.createElement("span"), no = document.createElement("button");
         name.textContent = f.name;
+        name.dir = "auto";
         no.type = "button";
         no.textContent = "×";
         no.setAttribute("aria-label", write.dataset.remove + ": " + f.name);
-        no.addEventListener("click", () => { files.splice(i, 1); unsent.hidden = true; show(); text.focus(); });
+        no.addEventListener("click", () => { files.splice(i, 1); fits(); show(); text.focus(); });
+        if (/^image\/(png|jpeg|gif|webp|avif|bmp)$/.test(f.type)) {
+          const small = document.createElement("img");
+          small.src = URL.createObjectURL(f);
+          small.alt = "";
+          small.addEventListener("load", () => URL.revokeObjectURL(small.src));
+          li.append(small);
+        }
         li.append(name, no);
         return li;
       }));
@@ -417,22 +473,35 @@
 
     // A message keeps its nonce until it was received, so that it is never stored twice. Once
     // changed it is another message: the first may have been stored although an error came back.
-    let tried = null;
+    let tried = null, sending = null;
+    // sent takes the sending message out of the field. What was written and added meanwhile stays, for the next one.
+    function sent() {
+      if (!sending) return;
+      if (text.value.startsWith(sending.text)) text.value = text.value.slice(sending.text.length);
+      files.splice(0, files.length, ...files.filter((f) => !sending.files.includes(f)));
+      sending = null;
+      show();
+      typed();
+    }
+    // On a slow line it stands in the timeline before its receipt arrives.
+    const letters = (x) => x.replace(/[^\p{L}\p{N}]/gu, "");
+    document.addEventListener("came", (e) => {
+      if (sending && e.detail.dataset.who === "user" && letters(e.detail.querySelector(".prose")?.textContent || "") === letters(sending.text)) sent();
+    });
     const nonce = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
     write.addEventListener("submit", async (e) => {
       e.preventDefault();
-      if (busy || (!text.value.trim() && !files.length)) return;
+      if (busy || (!text.value.trim() && !files.length) || !fits()) return;
       busy = true;
-      const label = button.textContent, sent = text.value, picked = [...files];
+      const label = button.textContent, message = sending = { text: text.value, files: [...files] };
       button.disabled = true;
       button.textContent = write.dataset.sending;
-      fail("");
-      if (tried !== null && tried !== sent) write.elements.nonce.value = nonce();
-      tried = sent;
+      if (tried !== null && tried !== message.text) write.elements.nonce.value = nonce();
+      tried = message.text;
       const body = new FormData();
       for (const name of ["account", "nonce", "thread", "day", "reply"]) body.append(name, write.elements[name].value);
-      body.append("text", sent);
-      for (const f of picked) body.append("file", f, f.name);
+      body.append("text", message.text);
+      for (const f of message.files) body.append("file", f, f.name);
       // A message that cannot be sent waits, if the browser can store it (offline.js).
       const hold = (failed) => !write.dispatchEvent(new CustomEvent("hold", { detail: { body, failed }, cancelable: true }));
       let r = { ok: true, url: write.dataset.draft };
@@ -443,22 +512,43 @@
       busy = false;
       button.disabled = false;
       button.textContent = label;
-      if (!r.ok) { fail(write.dataset.notSent + " " + r.error); return; }
+      if (!r.ok) {
+        sending = null;
+        fail(write.dataset.notSent + " " + r.error);
+        return;
+      }
       write.elements.nonce.value = nonce();
       tried = null;
-      // What was written and added meanwhile stays, for the next message.
-      if (text.value.startsWith(sent)) text.value = text.value.slice(sent.length);
-      files.splice(0, files.length, ...files.filter((f) => !picked.includes(f)));
-      show();
-      typed();
+      sent();
       write.dispatchEvent(new Event("sent"));
       toEnd();
       if (r.url !== "/" && r.url !== write.dataset.draft) location.assign(r.url);
     });
   }
 
-  // ---- Keys. ----
-  let g = 0;
+  // ---- Keys: a shortcut needs Alt, or on a Mac Control and Option. A letter alone is always written. ----
+  const mac = /^Mac/.test(navigator.platform);
+  if (mac) document.querySelectorAll("#shortcuts .with").forEach((x) => { x.textContent = "⌃⌥"; });
+  function shortcut(e) {
+    if (!e.altKey || e.metaKey || e.ctrlKey !== mac || e.isComposing) return "";
+    if (!mac) return e.key.toLowerCase(); // there, these keys type other characters
+    return { Slash: e.shiftKey ? "?" : "/", Comma: ",", Period: "." }[e.code] || e.code.replace(/^Key/, "").toLowerCase();
+  }
+  const press = (el) => el?.click();
+  const keys = {
+    "/": () => { if ($("q")) { $("q").focus(); $("q").select(); } else location.assign("/search"); },
+    "?": () => $("shortcuts")?.showModal(),
+    i: () => $("text")?.focus(),
+    n: () => press($("next-day")),
+    p: () => press($("previous-day")),
+  };
+  document.addEventListener("shortcut", (e) => {
+    const tab = document.querySelector(`.tabs [data-key="${CSS.escape(e.detail)}"]`);
+    if (!tab && !Object.hasOwn(keys, e.detail)) return;
+    e.preventDefault();
+    if (tab) tab.click(); else keys[e.detail]();
+  });
+  const writes = (el) => /^(INPUT|TEXTAREA|SELECT)$/.test(el.tagName) || el.isContentEditable;
   document.addEventListener("keydown", (e) => {
     if (e.key === "Escape") {
       const panel = document.activeElement.closest?.(".panel-here");
@@ -468,21 +558,10 @@
       else if (document.activeElement === $("text")) $("text").blur();
       return;
     }
-    if (e.metaKey || e.ctrlKey || e.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName) || e.target.isContentEditable || document.querySelector("dialog[open]")) return;
-    const go = (el) => { if (el) { e.preventDefault(); el.click(); } };
-    if (g && Date.now() - g < 1200) {
-      g = 0;
-      const tab = { c: "/", t: "/threads", m: "/memory", s: "/settings", a: "/admin" }[e.key];
-      go(tab && document.querySelector(`.tabs a[href="${tab}"]`));
-      return;
-    }
-    switch (e.key) {
-      case "/": if ($("q")) { e.preventDefault(); $("q").focus(); $("q").select(); } else { e.preventDefault(); location.assign("/search"); } break;
-      case "n": go($("next-day")); break;
-      case "p": go($("previous-day")); break;
-      case "i": if ($("text")) { e.preventDefault(); $("text").focus(); } break;
-      case "g": g = Date.now(); break;
-      case "?": if ($("shortcuts")) { e.preventDefault(); $("shortcuts").showModal(); } break;
-    }
+    if (e.defaultPrevented || document.querySelector("dialog[open]")) return;
+    const key = shortcut(e);
+    if (key && !document.dispatchEvent(new CustomEvent("shortcut", { detail: key, cancelable: true }))) e.preventDefault();
+    // What is typed outside a field goes into the message.
+    if (!e.altKey && !e.ctrlKey && !e.metaKey && e.key.length === 1 && e.key !== " " && !writes(e.target)) $("text")?.focus({ preventScroll: true });
   });
 })();

@@ -71,6 +71,7 @@
     const el = document.createElement(name);
     el.textContent = text;
     el.className = kind || "";
+    if (kind === "outbox-text") el.dir = "auto";
     return el;
   }
   function button(text, x, act) {

@@ -186,6 +186,20 @@ func (g *gate) KeepVoice(ctx context.Context, user core.UserID, f core.File,
 	return a, err
 }
 
+// Signals finds items that contain a text.
+type Signals struct{ *sqlite.Store }
+
+func (s Signals) Items(ctx context.Context, user core.UserID, query string) (core.ItemSignals, error) {
+	out := core.ItemSignals{Mode: "fts"}
+	all, err := s.Store.Items(ctx, core.ItemQuery{User: user, Limit: 1000})
+	for _, i := range all {
+		if strings.Contains(strings.ToLower(i.Content), strings.ToLower(query)) {
+			out.Signals = append(out.Signals, core.ItemSignal{ID: i.ID, FTS: true, Lexical: 1})
+		}
+	}
+	return out, err
+}
+
 // New returns a world with two people, Ana and Bob, on a Saturday afternoon in Paris. The
 // options may be changed before the page is created from the rooms.
 func New(t testing.TB, rooms func(w *World) []web.Room, change ...func(o *web.Options)) *World {
@@ -195,7 +209,7 @@ func New(t testing.TB, rooms func(w *World) []web.Room, change ...func(o *web.Op
 	w.Store = sqlitetest.Open(t, t.TempDir())
 	w.Hub = live.New(w.Store, "test", w.Clock.Now, w.Log)
 	w.Gate = &gate{w: w}
-	w.Memory = &memory.Memory{Store: w.Store}
+	w.Memory = &memory.Memory{Store: w.Store, Signals: Signals{w.Store}}
 	w.People = &people.People{Store: w.Store, Now: w.Clock.Now, Rand: rand.Reader, Log: w.Log}
 	o := web.Options{Store: w.Store, Gateway: w.Gate, Rooms: rooms(w), PublicURL: "http://127.0.0.1:8080",
 		Calendar: day.Calendar{Zone: Paris(), Finalize: 3 * time.Hour, Post: 8 * time.Hour},

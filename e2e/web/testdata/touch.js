@@ -8,6 +8,12 @@ document.addEventListener("click", (e) => {
 Object.assign(hand, {
   // What a finger hits: of a box to tick its label, too.
   target: (el) => (/^(radio|checkbox|file)$/.test(el.type) && el.closest("label")) || el,
+  // The message on which a finger taps to see a target, or "" if the target is shown.
+  message(text) {
+    const [selector, words] = text.split(" >> ");
+    const el = [...document.querySelectorAll(selector)].find((x) => x.closest(".quick") && (!words || x.textContent.trim().startsWith(words)));
+    return el && !el.checkVisibility() ? el.closest(".entry").id : "";
+  },
   // Where a finger taps on a target, and what is wrong with that.
   aim(text) {
     const el = hand.target(hand.find(text)), wrong = [];
@@ -43,10 +49,10 @@ Object.assign(hand, {
     }
     return null;
   },
-  // Says which targets have less than 24 by 24 pixels, unless they stand in a line of text
-  // or a circle of 24 around their middle meets nothing else.
+  // Says which targets have less than 44 by 44 pixels, unless they stand in a line of text
+  // or a circle of 44 around their middle meets nothing else.
   small(only) {
-    const size = 24, little = (b) => b.width < size - .05 || b.height < size - .05;
+    const size = 44, little = (b) => b.width < size - .05 || b.height < size - .05;
     const inText = (x) => getComputedStyle(x).display === "inline" && [...x.parentElement.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
     const every = hand.all().map((el) => ({ el, b: el.getBoundingClientRect() })).filter((x) => x.b.width && x.b.height);
     return every.filter((x) => (!only || x.el === only) && little(x.b) && !inText(x.el)).map((a) => {
@@ -74,6 +80,7 @@ Object.assign(hand, {
     note();
     const folded = [...document.querySelectorAll("details:not(.menu):not([open])")];
     folded.forEach((x) => { x.open = true; });
+    document.querySelectorAll(".entry.said").forEach((x) => x.classList.add("shows"));
     note();
     for (const menu of menus.slice(0, 3).concat(menus.slice(3).slice(-2))) { menu.open = true; note(); menu.open = false; }
     folded.forEach((x) => { x.open = false; });

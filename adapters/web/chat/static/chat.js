@@ -129,6 +129,14 @@
     if (link.classList.contains("unquote")) { e.preventDefault(); quote(null); }
   });
 
+  // ---- A tap on a message shows its actions, and hides them. ----
+  document.addEventListener("click", (e) => {
+    const entry = e.target.closest(".entry.said");
+    if (!entry || e.target.closest("a, button, summary, form, audio, video, .panel-here, .pop") || !getSelection().isCollapsed) return;
+    document.querySelectorAll(".entry.shows").forEach((x) => { if (x !== entry) x.classList.remove("shows"); });
+    entry.classList.toggle("shows");
+  });
+
   // ---- Answers: requested again, or chosen. A page without live updates is reloaded. ----
   document.addEventListener("submit", async (e) => {
     const form = e.target;
@@ -157,7 +165,7 @@
       return [...t.content.querySelectorAll("#command-list dt")].map((dt) => [dt.textContent, dt.nextElementSibling.textContent]);
     }).catch(() => { known = null; return []; });
     const all = (await known).filter(([name]) => name.startsWith(asked.toLowerCase()));
-    if (text.value !== asked || document.activeElement !== text) return; // the reader has left the field
+    if (text.value !== asked || document.activeElement !== text || $("send").disabled) return; // it was left, or sent
     fold();
     if (!all.length) return;
     list = make("ul", "suggest");
@@ -200,6 +208,7 @@
   text?.setAttribute("aria-autocomplete", "list");
   text?.addEventListener("input", offer);
   text?.addEventListener("blur", fold);
+  write?.addEventListener("submit", fold);
   document.addEventListener("keydown", (e) => {
     if (!list || e.target !== text || e.isComposing) return;
     const chosen = list.children[at];
@@ -217,35 +226,30 @@
   const here = () => document.activeElement.closest?.(".entry.said");
   function press(selector) {
     const own = here(), from = own ? [own] : entries().reverse();
-    const el = from.map((x) => x.querySelector(selector)).find(Boolean);
-    if (el) el.click();
-    return !!el;
+    from.map((x) => x.querySelector(selector)).find(Boolean)?.click();
   }
   function step(by) {
     const all = entries(), i = all.indexOf(here());
     const to = i < 0 ? all.at(-1) : all[i + by];
-    if (!to) return false;
+    if (!to) return;
     to.tabIndex = -1;
     to.focus({ preventScroll: true });
     to.scrollIntoView({ block: "center" });
-    return true;
   }
   const keys = {
+    ",": () => press(".variants .act:first-child button"),
+    ".": () => press(".variants .act:last-child button"),
+    a: () => press(".quick .again"),
+    c: () => press(".quick .copy"),
+    e: () => press(".quick .edit"),
     j: () => step(1),
     k: () => step(-1),
-    c: () => press(".quick .copy"),
     r: () => press(".quick .reply"),
-    e: () => press(".quick .edit"),
-    a: () => press(".quick .again"),
-    "[": () => press(".variants .act:first-child button"),
-    "]": () => press(".variants .act:last-child button"),
-    x: () => { const stop = document.querySelector("#status .stop-button"); stop?.click(); return !!stop; },
+    x: () => document.querySelector("#status .stop-button")?.click(),
   };
-  let went = 0;
-  document.addEventListener("keydown", (e) => {
-    if (e.defaultPrevented || e.metaKey || e.ctrlKey || e.altKey && !"[]".includes(e.key) || /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName) || e.target.isContentEditable || document.querySelector("dialog[open]")) return;
-    const after = Date.now() - went < 1200;
-    went = e.key === "g" ? Date.now() : 0;
-    if (!after && Object.hasOwn(keys, e.key) && keys[e.key]()) e.preventDefault();
+  document.addEventListener("shortcut", (e) => {
+    if (!Object.hasOwn(keys, e.detail)) return;
+    e.preventDefault();
+    keys[e.detail]();
   });
 })();

@@ -48,7 +48,7 @@
       tick = setInterval(() => {
         seconds = Math.floor((Date.now() - started) / 1000);
         time.textContent = clock(seconds);
-        if (pieces.reduce((n, x) => n + x.size, 0) > Number(write.dataset.size) * 0.9) stop.click();
+        if (pieces.reduce((n, x) => n + x.size, 0) > Number(write.dataset.size) * 0.9) { stop.click(); fail(panel.dataset.full); }
       }, 200);
       show("recording");
       stop.focus();

@@ -31,7 +31,7 @@
     [...zones.options].find((o) => o.value === zone)?.remove();
     zones.prepend(here);
     document.querySelectorAll("[data-zone]").forEach((b) => {
-      b.textContent += ": " + zone;
+      b.textContent = b.dataset.named.replace("{zone}", zone);
       const field = document.getElementById(b.dataset.zone), offer = () => { b.hidden = field.value === zone; };
       field.addEventListener("input", offer);
       offer();
