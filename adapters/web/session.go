@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -198,11 +197,12 @@ func (v *Visit) SignOut() error {
 	return v.signedOut(http.StatusOK, v.Words.SignedOut, "")
 }
 
-// signedOutView is the page for those who need a link: why, if they had one, and the chats that bring another.
+// signedOutView is the page for those who need a link: why, if they had one, and whether a chat brings another. It does
+// not say which: anybody may read the page.
 type signedOutView struct {
-	Bye   bool
-	Why   string
-	Chats string // empty: none is linked
+	Bye    bool
+	Why    string
+	Linked bool
 }
 
 // signedOut answers with the page that says how to get a link.
@@ -217,10 +217,7 @@ func (v *Visit) signedOut(status int, title, why string) error {
 		if err != nil {
 			return fmt.Errorf("read the owner's identities: %w", err)
 		}
-		ids = slices.DeleteFunc(ids, func(i core.Identity) bool { return people.Own(i.Address.Channel) })
-		names := Each(ids, func(i core.Identity) string { return v.ChannelName(i.Address.Channel) })
-		slices.Sort(names)
-		page.Chats = strings.Join(slices.Compact(names), ", ")
+		page.Linked = slices.ContainsFunc(ids, func(i core.Identity) bool { return !people.Own(i.Address.Channel) })
 	}
 	return v.Render(status, "signedout", title, page)
 }

@@ -99,9 +99,9 @@ func TestThePageSaysHowToSignIn(t *testing.T) {
 		if strings.HasSuffix(name, "link") {
 			a.Wants(t, http.StatusForbidden, "already been used, or is too old")
 		}
-		a.Wants(t, a.Status, "Send /web to the assistant in one of your chats (Telegram)",
+		a.Wants(t, a.Status, "Send /web to the assistant in one of your chats",
 			"<code>everthread users link NAME</code>")
-		a.Lacks(t, "start it again")
+		a.Lacks(t, "start it again", "Telegram")
 	}
 	_, err := w.Gate.Act(w.Context, p.User.ID, core.Unlink{Identity: p.Chat.ID, At: w.Clock.Now()})
 	w.Must(err)

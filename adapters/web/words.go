@@ -23,7 +23,7 @@ type Texts struct {
 	// Signing in.
 	SignInTitle, SignInAs, SignInButton, SignInOnce, SignInAgain, SignInZone, SignInZoneHere, SignInZoneHouse,
 	SignedOutWhy, SignedOutMachine, SignedOutFresh, SignedOut, GoodByeA string
-	SignedOutChat           string // names of apps
+	SignedOutChat           string
 	SignInName, SignInOther string // name; name of the present user, name
 	SignInUntil             string // time, minutes
 
