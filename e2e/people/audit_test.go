@@ -99,7 +99,7 @@ func TestCallsAreToldWithWhatTheirTurnCameThrough(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		x := newTrusting(t, database(t), func(w *e2etest.Town) { w.Allowed = []string{"mail"} })
 		x.Ask(`OBEY: call shop_mail {"to":"ann"}`)
-		key, id := x.APIKey("", "chat")
+		key, id := x.APIKey("", "chat,own") // of an app in which only the person writes
 		if _, got := x.g.Request(http.MethodPost, "/v1/chat/completions", key, map[string]any{"model": "everthread",
 			"messages": []any{map[string]any{"role": "user",
 				"content": `OBEY: call shop_mail {"to":"ben"}`}}}); !strings.Contains(got, "sent to ben") {

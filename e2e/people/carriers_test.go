@@ -151,8 +151,31 @@ func (c *campaign) line(fields map[string]any) string {
 	return string(out) + "\n"
 }
 
+// content carries the texts by what a message has besides the words that were typed.
+func (c *campaign) content() {
+	for carrier, message := range map[string]func(text string) map[string]any{
+		"contact card": func(text string) map[string]any {
+			return map[string]any{"contact": map[string]any{"phone_number": "+4915112345678", "first_name": text}}
+		},
+		"poll": func(text string) map[string]any {
+			return map[string]any{"poll": map[string]any{"id": "1", "question": text, "type": "regular",
+				"options": []any{map[string]any{"text": "yes"}}}}
+		},
+		"place": func(text string) map[string]any {
+			at := map[string]any{"latitude": 48.8, "longitude": 2.3}
+			return map[string]any{"location": at, "venue": map[string]any{"location": at, "title": text, "address": "Paris"}}
+		},
+		"inline bot": func(text string) map[string]any {
+			return map[string]any{"text": text, "via_bot": map[string]any{"id": 77, "is_bot": true, "first_name": "gif"}}
+		},
+	} {
+		c.run(carrier, true, func(text string) { c.Telegram.Write(e2etest.Ada, message(text)) })
+	}
+}
+
 // all carries the texts by all carriers.
 func (c *campaign) all() {
+	c.content()
 	key, _ := c.APIKey("1", "talk,read,memory")
 	user := func(text string) map[string]any { return map[string]any{"role": "user", "content": text} }
 	found := func() { c.Ask(fmt.Sprintf(`call memory_search {"query":"note %d"}`, c.number)) }

@@ -48,7 +48,7 @@ func TestAttackAddressesThatAPersonSets(t *testing.T) {
 			}
 			return body
 		}
-		const private = "This address leads into the gateway&#39;s own network"
+		const private = "This address is in the gateway&#39;s own network"
 		for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0",
 			"[::]", "127.1.1.1"} {
 			if got := try("http://" + host + ":" + port + "/"); !strings.Contains(got, private) {

@@ -148,9 +148,12 @@ func killLinking(t *testing.T, p *e2etest.Person, s e2etest.Service, running []*
 	p.Wa.Say(p.Phone, "/link "+code)
 	l.Until(`SELECT COUNT(*) FROM approvals WHERE kind = 'join' AND state = 'open'`, 1, running[0].Load())
 	s.Say(e2etest.Ada, "/home") // so that the question below is not the last thing said
-	k.whileBothWrite(s, 1, "/yes", &said, func() {
+	yes := func(kind string) string {
+		return "/yes " + l.Lines(`SELECT code FROM approvals WHERE kind = '` + kind + `' AND state = 'open'`)[0]
+	}
+	k.whileBothWrite(s, 1, yes("join"), &said, func() {
 		l.Until(`SELECT COUNT(*) FROM approvals WHERE kind = 'link' AND state = 'open'`, 1, running[0].Load())
-		s.Say(e2etest.Ada, "/yes")
+		s.Say(e2etest.Ada, yes("link"))
 	})
 	k.settled(l, said, 1)
 	k.whileBothWrite(s, 2, "/unlink --split", &said, func() {})

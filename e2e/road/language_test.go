@@ -50,11 +50,11 @@ func TestSomebodySpeaksGerman(t *testing.T) {
 	}
 	v := g.NewGuest(link[1])
 	for path, want := range map[string][]string{
-		"/":         {`lang="de"`, "Gedächtnis", "Zusammenfassung des Tages (Heute)", "Nachricht …"},
+		"/":         {`lang="de"`, "Gedächtnis", "Zusammenfassung des Tages (Heute)", "Nachricht schreiben"},
 		"/settings": {"Einstellungen", "Zusammenfassungen der Tage", `<option value="de" selected>Deutsch`, "Alles löschen"},
 		"/memory":   {"Gedächtnis", "Noch ist nichts gemerkt"},
 		"/threads":  {"Noch keine Threads"},
-		"/admin":    {"Hier ist nichts."},
+		"/admin":    {"Hier ist nichts"},
 	} {
 		_, body := v.Get(path)
 		for _, s := range want {
