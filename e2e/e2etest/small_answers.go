@@ -20,6 +20,11 @@ func (m *SmallModel) answer(kind string, q smallRequest) (delta map[string]any, 
 	case "direct":
 		return map[string]any{"content": "A title"}, "stop"
 	}
+	if len(q.Tools) == 1 { // whether the call is the person's own wish
+		if calls := m.wished[q.Tools[0].Function.Name]; len(calls) > 0 {
+			return map[string]any{"tool_calls": calls}, "tool_calls"
+		}
+	}
 	if len(q.Tools) > 0 && m.random.IntN(10) < 9-q.results() {
 		return m.wishes(q), "tool_calls"
 	}
@@ -92,6 +97,7 @@ func (m *SmallModel) shortened(q smallRequest) string {
 // wishes returns one to three tool calls.
 func (m *SmallModel) wishes(q smallRequest) map[string]any {
 	var calls []any
+	clear(m.wished)
 	for i := range 1 + m.random.IntN(3) {
 		name := q.Tools[m.random.IntN(len(q.Tools))].Function.Name
 		if m.random.IntN(2) == 0 || unwise.MatchString(name) {
@@ -101,8 +107,9 @@ func (m *SmallModel) wishes(q smallRequest) map[string]any {
 			name = "web_browser" // does not exist
 		}
 		m.called[name]++
-		calls = append(calls, map[string]any{"index": i, "id": fmt.Sprintf("c%d", m.random.Uint32()), "type": "function",
-			"function": map[string]any{"name": name, "arguments": m.arguments(name)}})
+		call := map[string]any{"index": i, "id": fmt.Sprintf("c%d", m.random.Uint32()), "type": "function",
+			"function": map[string]any{"name": name, "arguments": m.arguments(name)}}
+		calls, m.wished[name] = append(calls, call), append(m.wished[name], call)
 	}
 	delta := map[string]any{"tool_calls": calls}
 	if m.random.IntN(6) == 0 {

@@ -34,13 +34,15 @@ type SmallModel struct {
 	asked   map[string]int
 	called  map[string]int // tools
 	refused []string
-	counted map[string]int // cached counts of texts
+	counted map[string]int   // cached counts of texts
+	wished  map[string][]any // the calls of the last answer with tools, by tool
 }
 
 // NewSmallModel starts the model. Its behaviour is the same for the same seed.
 func NewSmallModel(t *testing.T, window int, seed uint64) (*SmallModel, string) {
 	m := &SmallModel{Window: window, tokens: tokens.New(), random: rand.New(rand.NewPCG(seed, 8192)),
-		largest: map[string]int{}, asked: map[string]int{}, called: map[string]int{}, counted: map[string]int{}}
+		largest: map[string]int{}, asked: map[string]int{}, called: map[string]int{}, counted: map[string]int{},
+		wished: map[string][]any{}}
 	s := httptest.NewServer(m)
 	t.Cleanup(s.Close)
 	return m, s.URL

@@ -3,6 +3,7 @@
 package web
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -253,6 +254,29 @@ func (n *inspection) see(p *e2etest.Tab, v view) {
 	}
 }
 
+var updatePictures = flag.Bool("update", false, "put the pictures of the page into docs/images")
+
+// illustrate takes the pictures of docs/images.
+func (v *gallery) illustrate(p *e2etest.Tab) {
+	v.T.Helper()
+	for _, picture := range []struct {
+		name, page, theme string
+		width             int64
+	}{{"page.png", "/day/2026-10-24", "light", 1280}, {"phone.png", "/day/2026-10-24", "dark", 390},
+		{"why.png", v.pages[9], "light", 1280}} {
+		p.Look(picture.width, picture.theme, "en")
+		p.Open(picture.page)
+		e2etest.Js[chromedp.Void](p, `innerWidth > 600 && document.querySelector('.entry.said') &&
+			scrollTo(0, document.querySelector('.entry.said').getBoundingClientRect().top + scrollY - 80)`)
+		b, err := chromedp.Run(p.Ctx, chromedp.CaptureScreenshot())
+		e2etest.Must(v.T, err)
+		v.Artefact(picture.name, b)
+		if *updatePictures {
+			e2etest.Must(v.T, os.WriteFile(filepath.Join("../../docs/images", picture.name), b, 0o644))
+		}
+	}
+}
+
 // Every page on a phone, a tablet and desktops, light and dark, in every language, is
 // accessible, and nothing is cut off. The screenshots are kept.
 func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
@@ -264,15 +288,7 @@ func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
 	p := v.g.NewTab(t).Allow("404")
 	p.Look(1280, "light", "en")
 	v.stay(p)
-	for name, width := range map[string]int64{"page.png": 1280, "phone.png": 390} { // as docs/images shows them
-		p.Look(width, map[int64]string{1280: "light", 390: "dark"}[width], "en")
-		p.Open("/day/2026-10-24")
-		e2etest.Js[chromedp.Void](p,
-			"innerWidth > 600 && scrollTo(0, document.querySelector('.entry.said').getBoundingClientRect().top + scrollY - 80)")
-		b, err := chromedp.Run(p.Ctx, chromedp.CaptureScreenshot())
-		e2etest.Must(t, err)
-		v.Artefact(name, b)
-	}
+	v.illustrate(p)
 	n := &inspection{gallery: v, axe: string(axe), markup: newMarkup(t), wrong: map[string][]string{}}
 	n.seeAll(t, p)
 	for wrong, where := range n.markup.faults() {
