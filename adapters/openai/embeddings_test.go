@@ -104,10 +104,13 @@ func TestBadEmbeddings(t *testing.T) {
 func TestNothingThere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for _, path := range []string{"GET /v1/chat/completions", "POST /v1/responses", "GET /v1/", "GET /v1/files/x"} {
+	for _, path := range []string{"GET /v1/chat/completions", "POST /v1/responses", "GET /v1/", "GET /v1/files/x",
+		"OPTIONS /v1/chat/completions", "OPTIONS /v1/models"} {
 		method, url, _ := strings.Cut(path, " ")
 		if res, text := w.call(method, url, ""); res.StatusCode != 404 || readError(t, text).Code != "unknown_url" {
 			t.Errorf("%s: %d %s", path, res.StatusCode, text)
+		} else if allowed := res.Header.Get("Access-Control-Allow-Origin"); allowed != "" { // scripts of no page may call it
+			t.Errorf("%s allows the pages of %q", path, allowed)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package telegram
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,20 @@ func TestNormaliseNamesRepeatsAlike(t *testing.T) {
 	}
 	if id(first) == id(edit) || id(edit) == id(other) {
 		t.Errorf("message %q, edit %q and another edit %q are not told apart", id(first), id(edit), id(other))
+	}
+}
+
+// Chats that the bot is called from without being in them are not asked for, and not answered.
+func TestNormalise_guest(t *testing.T) {
+	t.Parallel()
+	in, _ := normalise("9", []byte(`{"update_id":3,"guest_message":{"message_id":3,"date":1,"guest_query_id":"q",
+		"text":"@test_bot hi","chat":{"id":-5,"type":"group","title":"g"},"from":{"id":42,"is_bot":false,"first_name":"Ann"}}}`),
+		time.Time{})
+	if in.Kind != core.InUnsupported || in.EventID != "update:3" {
+		t.Errorf("got %s %s", in.Kind, in.EventID)
+	}
+	if slices.Contains(allowedUpdates(), "guest_message") {
+		t.Error("guest messages are asked for")
 	}
 }
 

@@ -20,8 +20,7 @@ import (
 
 // Prompt builds the prompt of a turn; see gateway.Prompter.
 func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error) {
-	if ts.Config.Transcription.Model != "" ||
-		ts.Config.LLM.Sees() { // the prompt contains transcripts and pictures
+	if ts.awaits() {
 		if err := ts.Files.Loaded(ctx, t.User, t.Inputs); err != nil {
 			return core.Prompt{}, fmt.Errorf("wait for attachments: %w", err)
 		}
@@ -86,13 +85,16 @@ func nonce() string { return strings.ToLower(rand.Text()[:10]) }
 
 // buildAs builds a prompt, and once more in a new epoch if the current one is stale.
 func (ts *Turns) buildAs(ctx context.Context, in prompt.Input) (prompt.Prompt, error) {
-	q, waited := prompt.Query(in), false
+	q, waited := prompt.Query(in), ts.awaits()
 	p, err := ts.build(ctx, in, q, &waited)
 	if errors.Is(err, prompt.ErrStale) {
 		p, err = ts.build(ctx, in, prompt.Fresh(q), &waited)
 	}
 	return p, err
 }
+
+// awaits reports whether every turn waits for all of its attachments, since a prompt contains transcripts or pictures.
+func (ts *Turns) awaits() bool { return ts.Config.Transcription.Model != "" || ts.Config.LLM.Sees() }
 
 // unread reports whether an attachment of the turn's inputs has not arrived, or a document has not been read yet.
 func (ts *Turns) unread(in prompt.Input) bool {
