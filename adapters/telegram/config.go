@@ -66,7 +66,7 @@ func (c *Config) Validate(p *section.Problems, publicURL string) {
 func (*Config) Listed(who string) (string, error) {
 	who = strings.TrimSpace(who)
 	if n, err := strconv.ParseInt(who, 10, 64); err != nil || n <= 0 {
-		return "", errors.New("Telegram's people are known by a number, not by a name; write it like telegram:123456")
+		return "", errors.New("people on Telegram are known by a number, not by a name; write it like telegram:123456")
 	}
 	return who, nil
 }

@@ -138,7 +138,8 @@ func TestAnAnswerTakesNoMoreThanThereIs(t *testing.T) {
 		for _, turns := range []bool{true, false} {
 			d := &day{left: c.left}
 			r := reservation(d, 16)
-			model, m := core.Model(nil), c.model
+			var model core.Model
+			m := c.model
 			if turns {
 				model = r.Model(&m)
 			} else {

@@ -186,8 +186,12 @@ func (m *SmallModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.asked[kind]++
 	m.largest[kind] = max(m.largest[kind], size)
 	if size > m.Window {
-		m.refused = append(m.refused, fmt.Sprintf("%s: %d tokens, %d messages, %d tools, %d results", kind, size,
-			len(q.Messages), len(q.Tools), q.results()))
+		refused := fmt.Sprintf("%s: %d tokens, %d tools of %d, %d results:", kind, size, len(q.Tools), m.count(string(q.raw)),
+			q.results())
+		for _, x := range q.Messages {
+			refused += fmt.Sprintf(" %s %d+%d", x.Role, m.count(x.text()), m.count(string(x.Calls)))
+		}
+		m.refused = append(m.refused, refused)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprintf(w, `{"error": {"message": "This model's maximum context length is %d tokens. However, you requested %d `+

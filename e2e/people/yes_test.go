@@ -127,7 +127,7 @@ func TestAttack_aYesToSomethingElse(t *testing.T) {
 		x.Telegram.Offer(map[string]any{"message": m})
 		x.Receive()
 		x.sentMails("after a yes of an inline bot", 0)
-		if got := x.Reply(int64(q.ID), q.Text, "yes"); got != "tool said: sent to ann" {
+		if got := x.Reply(q.ID, q.Text, "yes"); got != "tool said: sent to ann" {
 			t.Errorf("after a yes that replies to the question: %s", got)
 		}
 		x.sentMails("after a yes that replies to the question", 1)

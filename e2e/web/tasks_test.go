@@ -38,12 +38,6 @@ func (p *person) taps(selector string) {
 	p.Click(selector)
 }
 
-func (p *person) key(key string) {
-	p.T.Helper()
-	p.actions++
-	p.keys(key)
-}
-
 // writes fills a field and submits it with a button, or with Enter if button is empty.
 func (p *person) writes(field, text, button string) {
 	p.T.Helper()
