@@ -37,6 +37,10 @@ func docker(args []string) int {
 	}
 	var text []byte
 	if err == nil {
+		for name, s := range project.Services {
+			s.ExtraHosts = nil // are written in a form that is not read again
+			project.Services[name] = s
+		}
 		text, err = json.Marshal(project)
 	}
 	if err == nil {
