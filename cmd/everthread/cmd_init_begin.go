@@ -26,7 +26,11 @@ import (
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/setup"
+	"github.com/everthread/everthread/core/words"
 )
+
+// channelNames are the names of channels as people read them.
+var channelNames = words.In[map[string]string]("web.channels")
 
 // begin runs the gateway until the owner's first message was answered, and asks how it is to run from then on.
 func (b *beginning) begin(ctx context.Context, cfg configs.Config) error {
@@ -167,7 +171,7 @@ func (b *beginning) await(ctx context.Context, a *app, owner core.UserID) error 
 				continue
 			}
 			b.report.Paired = ids[i].Address.Channel
-			b.sayf(b.Came, b.report.Paired)
+			b.sayf(b.Came, cmp.Or((*channelNames(b.language()))[b.report.Paired], b.report.Paired))
 		}
 		sent, err := a.store.Deliveries(ctx, core.DeliveryQuery{User: owner, Limit: 1,
 			States: []core.DeliveryState{core.DeliverySent, core.DeliveryDelivered, core.DeliveryRead}})

@@ -124,7 +124,7 @@ func (w *Wizard) Pair() {
 	w.T.Helper()
 	code := w.Until(`https://t\.me/test_bot\?start=(\w+)`)[1]
 	w.Telegram.Say(Ada, "/start "+code)
-	w.Until(`That was you, on telegram`)
+	w.Until(`That was you, on Telegram`)
 	w.Until(`The answer was: `)
 }
 

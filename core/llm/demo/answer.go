@@ -107,7 +107,7 @@ func answer(v *view) core.ModelMessage {
 	case v.question == "" || !isQuestion && len(v.question) < 40 && shortGreeting().MatchString(v.question):
 		text = v.Hello
 	case !isQuestion:
-		text = fmt.Sprintf(v.Heard, excerpt(v.question))
+		text = fmt.Sprintf(v.Heard, strings.TrimSuffix(excerpt(v.question), "."))
 	case v.search && (earlier || found == "" && len(contentWords(v.question)) > 0):
 		return core.ModelMessage{ToolCalls: []core.ToolCall{v.searchCall()}}
 	case earlier:
@@ -140,7 +140,7 @@ func (v *view) reminded() string {
 		Local string `json:"local"`
 	}
 	if json.Unmarshal([]byte(v.result), &set) != nil || set.Local == "" {
-		return fmt.Sprintf(v.NotReminded, excerpt(v.result))
+		return fmt.Sprintf(v.NotReminded, strings.TrimPrefix(excerpt(v.result), "Error: "))
 	}
 	return fmt.Sprintf(v.Reminded, set.Local, excerpt(set.Text))
 }

@@ -56,7 +56,7 @@ func TestAnswers(t *testing.T) {
 			[]string{"Hello!", "demo model", "llm.provider"}},
 		{"greets in French", []core.ModelMessage{user("Bonjour, ça va ?")}, []string{"Modèle de démonstration"}},
 		{"repeats back", []core.ModelMessage{user("[Thu 19 Nov 08:10] My dog is called Biscuit.")},
-			[]string{"Demo model", "“My dog is called Biscuit.”"}},
+			[]string{"Demo model", "“My dog is called Biscuit”."}},
 		{"quotes what was said", []core.ModelMessage{
 			user("[Thu 19 Nov 08:10] My dog is called Biscuit."), assistant("ok"), user("My car is red"), assistant("ok"),
 			user("What is my dog's name?"),
