@@ -279,6 +279,7 @@
         }
         document.querySelector(".timeline > .empty")?.remove();
         const draft = article.dataset.turn && $(article.dataset.turn);
+        if (draft) article.classList.toggle("shows", draft.classList.contains("shows"));
         const before = order(d.after);
         document.dispatchEvent(new CustomEvent("came", { detail: article })); // to the composer
         // An unread message follows an answer of which something is visible: that does not answer it.
