@@ -27,6 +27,19 @@ type UseThread struct {
 	Thread   ThreadID
 }
 
+// RenameThread changes the title of a plain thread. ErrNotFound if there is none.
+type RenameThread struct {
+	Thread ThreadID
+	Title  string
+}
+
+// DropThread redacts all messages of a plain thread and removes it: it has no title and no name any more, no list has
+// it, and identities whose current thread it was return to the continuous one. ErrNotFound if there is none.
+type DropThread struct {
+	Thread ThreadID
+	At     time.Time
+}
+
 // StopTurn asks the running turn of Thread (0: the continuous one) to stop. A turn
 // that waits for a retry ends immediately.
 type StopTurn struct{ Thread ThreadID }
@@ -137,20 +150,22 @@ type Release struct {
 	At       time.Time
 }
 
-func (Undo) effect()        {}
-func (Release) effect()     {}
-func (SetSettings) effect() {}
-func (SetName) effect()     {}
-func (OpenThread) effect()  {}
-func (UseThread) effect()   {}
-func (StopTurn) effect()    {}
-func (RetryTurn) effect()   {}
-func (Redact) effect()      {}
-func (Summarize) effect()   {}
-func (CloseLoop) effect()   {}
-func (Approve) effect()     {}
-func (Deny) effect()        {}
-func (Resume) effect()      {}
+func (Undo) effect()         {}
+func (Release) effect()      {}
+func (SetSettings) effect()  {}
+func (SetName) effect()      {}
+func (OpenThread) effect()   {}
+func (UseThread) effect()    {}
+func (RenameThread) effect() {}
+func (DropThread) effect()   {}
+func (StopTurn) effect()     {}
+func (RetryTurn) effect()    {}
+func (Redact) effect()       {}
+func (Summarize) effect()    {}
+func (CloseLoop) effect()    {}
+func (Approve) effect()      {}
+func (Deny) effect()         {}
+func (Resume) effect()       {}
 
 // Regenerate makes the newest turn of a thread answer again. The earlier answer becomes a KindAnswer: it stays in the
 // transcript and can be chosen again, but no prompt, search or summary includes it; its effects stay. ErrNotFound if

@@ -249,6 +249,17 @@ func TestThreads(t *testing.T) {
 	}
 	p.Get(at+"?before=23").Wants(t, 200, "soup")
 	p.Get(at+"?at=60").Wants(t, 200, `id="m60"`, `id="m59"`, `id="m61"`)
+	p.Get(at).Wants(t, 200, at+"/edit")
+	p.Get(at+"/edit").Wants(t, 200, `value="Recipes for May"`, "Delete this thread")
+	p.Post(at+"/edit", url.Values{"title": {" "}}).Wants(t, 400, "Give the thread a title first.")
+	p.Post(at+"/edit", url.Values{"title": {"Recipes for June"}}).Wants(t, http.StatusSeeOther)
+	p.Get(at).Wants(t, 200, "Recipes for June")
+	p.Post("/threads/1/forget", nil).Wants(t, 404)
+	p.Post(at+"/forget", nil).Wants(t, http.StatusSeeOther)
+	p.Get("/threads").Wants(t, 200, "No threads yet", "Forgotten.")
+	p.Get(at).Wants(t, 404)
+	p.Get(at+"/edit").Wants(t, 404)
+	p.Post(at+"/edit", url.Values{"title": {"again"}}).Wants(t, 404)
 }
 
 func TestAContinuousMessageDoesNotFollowTheDoor(t *testing.T) {

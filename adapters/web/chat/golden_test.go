@@ -30,10 +30,10 @@ func TestPagesAreAsTheyWere(t *testing.T) {
 	p.Answers("V1: summaries + transcript FTS + embeddings.", core.NewMessage{Role: core.RoleAssistant,
 		ToolCalls: []core.ToolCall{{ID: "c", Name: "conversation_search", Arguments: `{"query":"search"}`}}},
 		core.NewMessage{Role: core.RoleTool, ToolCallID: "c", ToolName: "conversation_search", Text: `{"results":[]}`})
-	p.Post("/threads", url.Values{"title": {"Recipes"}})
+	recipes := p.Post("/threads", url.Values{"title": {"Recipes"}}).Header.Get("Location")
 	for name, path := range map[string]string{"today": "/", "past": "/day/2026-01-29", "empty": "/day/2026-01-30",
-		"why": "/m/5/why", "search": "/search?q=flight&scope=all", "threads": "/threads", "forget": "/m/1/forget",
-		"error": "/nowhere", "signin": "/signin?code=ABC"} {
+		"why": "/m/5/why", "search": "/search?q=flight&scope=all", "threads": "/threads", "thread-edit": recipes + "/edit",
+		"forget": "/m/1/forget", "error": "/nowhere", "signin": "/signin?code=ABC"} {
 		webtest.Golden(t, *again, name, p.Get(path).Body)
 	}
 	webtest.Golden(t, *again, "signedout", w.Bob.Get("/").Body)

@@ -293,6 +293,9 @@ func (r *Room) threadRoutes() []web.Route {
 			Name: func(lang string) string { return say(lang).Threads }, Key: "t"}},
 		{Pattern: "POST /threads", Serve: r.openThread},
 		{Pattern: "GET /threads/{id}", Serve: web.WithID(r.threadPage)},
+		{Pattern: "GET /threads/{id}/edit", Serve: web.WithID(r.editThreadPage)},
+		{Pattern: "POST /threads/{id}/edit", Serve: web.WithID(r.renameThread)},
+		{Pattern: "POST /threads/{id}/forget", Serve: web.WithID(r.dropThread)},
 	}
 }
 
@@ -318,12 +321,9 @@ func title(v *web.Visit, t core.Thread) string {
 
 // openThread opens a thread and redirects there. No chat's current thread changes.
 func (r *Room) openThread(v *web.Visit) error {
-	title := strings.Join(strings.Fields(strings.ToValidUTF8(v.R.PostForm.Get("title"), "\uFFFD")), " ")
-	switch {
-	case title == "":
-		return web.Because(http.StatusBadRequest, say(v.Lang).ErrNoTitle)
-	case utf8.RuneCountInString(title) > 200:
-		return web.Because(http.StatusBadRequest, say(v.Lang).ErrTitleLong)
+	title, err := newTitle(v)
+	if err != nil {
+		return err
 	}
 	if _, err := r.Gateway.Act(v.Context(), v.User.ID, core.OpenThread{Title: title, At: v.Now}); err != nil {
 		return v.Refusal(fmt.Errorf("open a thread: %w", err))
@@ -353,4 +353,44 @@ func (r *Room) threadPage(v *web.Visit, n int64) error {
 		c.Empty = &web.Empty{Title: say(v.Lang).ThreadEmpty, Hint: say(v.Lang).ThreadEmptyHint}
 	}
 	return v.Page("thread", c.Title, c)
+}
+
+func (r *Room) editThreadPage(v *web.Visit, n int64) error {
+	p, err := r.threadPlace(v, core.ThreadID(n))
+	if err != nil {
+		return err
+	}
+	return v.Page("thread-edit", say(v.Lang).ThreadEdit, map[string]any{"Path": p.path(), "Title": p.thread.Title})
+}
+
+func (r *Room) renameThread(v *web.Visit, n int64) error {
+	p, err := r.threadPlace(v, core.ThreadID(n))
+	if err != nil {
+		return err
+	}
+	title, err := newTitle(v)
+	if err != nil {
+		return err
+	}
+	return v.Act("rename a thread", p.path(), "", core.RenameThread{Thread: p.thread.ID, Title: title})
+}
+
+func (r *Room) dropThread(v *web.Visit, n int64) error {
+	p, err := r.threadPlace(v, core.ThreadID(n))
+	if err != nil {
+		return err
+	}
+	return v.Act("delete a thread", "/threads", say(v.Lang).Forgotten, core.DropThread{Thread: p.thread.ID, At: v.Now})
+}
+
+// newTitle returns the title of a thread in the form, without line breaks.
+func newTitle(v *web.Visit) (string, error) {
+	title := strings.Join(strings.Fields(strings.ToValidUTF8(v.R.PostForm.Get("title"), "\uFFFD")), " ")
+	switch {
+	case title == "":
+		return "", web.Because(http.StatusBadRequest, say(v.Lang).ErrNoTitle)
+	case utf8.RuneCountInString(title) > 200:
+		return "", web.Because(http.StatusBadRequest, say(v.Lang).ErrTitleLong)
+	}
+	return title, nil
 }

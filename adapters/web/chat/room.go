@@ -205,7 +205,7 @@ type texts struct {
 
 	// Threads.
 	ThreadsLead, NewThread, ThreadTitle, ThreadsNone, ThreadsHint, ThreadNew, ThreadEmpty, ThreadEmptyHint, Untitled,
-	Opened, BackToThreads string
+	Opened, BackToThreads, ThreadEdit, ThreadRename, ThreadDrop, ThreadDropLead, ThreadDropDo string
 
 	// Errors.
 	ErrMany, ErrTitleLong, ErrNoTitle string

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -12,6 +13,7 @@ func (t *tx) apply(effects []core.Effect, out *core.Noted) {
 	if out == nil {
 		out = &core.Noted{}
 	}
+	effects = t.withRedactions(effects)
 	for _, e := range effects {
 		t.applyOne(e, out)
 	}
@@ -43,6 +45,10 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) {
 		t.openThread(e)
 	case core.UseThread:
 		t.useThread(e.Identity, e.Thread)
+	case core.RenameThread:
+		t.renameThread(e)
+	case core.DropThread:
+		t.dropThread(e.Thread)
 	case core.StopTurn:
 		t.stopTurn(e.Thread, out)
 	case core.RetryTurn:
@@ -180,12 +186,51 @@ func (t *tx) openThread(e core.OpenThread) {
 func (t *tx) useThread(identity core.IdentityID, thread core.ThreadID) {
 	if thread != 0 {
 		var mode core.Mode
-		t.getOr(core.ErrNotFound, &mode, `SELECT mode FROM threads WHERE user_id = $1 AND id = $2`, t.user, thread)
+		t.getOr(core.ErrNotFound, &mode, `SELECT mode FROM threads WHERE user_id = $1 AND id = $2 AND mode <> 'gone'`, t.user,
+			thread)
 		if mode == core.ModeContinuous {
 			thread = 0
 		}
 	}
 	t.exec(`UPDATE identities SET thread_id = $3 WHERE user_id = $1 AND id = $2`, t.user, identity, thread)
+}
+
+func (t *tx) renameThread(e core.RenameThread) {
+	if t.count(`UPDATE threads SET title = $3 WHERE user_id = $1 AND id = $2 AND mode = 'thread'`, t.user, e.Thread,
+		e.Title) == 0 {
+		t.fail(core.ErrNotFound)
+	}
+}
+
+// dropThread removes a plain thread. Its row stays, without a word, for the rows that refer to it; withRedactions
+// adds what becomes of its messages.
+func (t *tx) dropThread(id core.ThreadID) {
+	if t.count(`UPDATE threads SET mode = 'gone', title = '', name = '' WHERE user_id = $1 AND id = $2 AND mode = 'thread'`,
+		t.user, id) == 0 {
+		t.fail(core.ErrNotFound)
+		return
+	}
+	t.exec(`UPDATE identities SET thread_id = 0 WHERE user_id = $1 AND thread_id = $2`, t.user, id)
+}
+
+// withRedactions adds to effects that remove a thread those that redact its messages.
+func (t *tx) withRedactions(effects []core.Effect) (out []core.Effect) {
+	for _, e := range effects {
+		out = append(out, e)
+		gone, ok := e.(core.DropThread)
+		if !ok {
+			continue
+		}
+		ids := listOf(t, column[core.MessageID],
+			`SELECT id FROM messages WHERE user_id = $1 AND thread_id = $2 AND position > 0 AND shown = position AND redacted = 0
+			UNION ALL SELECT id FROM messages WHERE user_id = $1 AND thread_id = $2 AND shown <> position AND redacted = 0`,
+			t.user, gone.Thread)
+		slices.Sort(ids)
+		for _, id := range ids {
+			out = append(out, core.Redact{Message: id, At: gone.At})
+		}
+	}
+	return out
 }
 
 // stopTurn asks the running turn of a thread to stop. One that waits for a retry ends here.

@@ -15,14 +15,23 @@ import (
 func (s *Store) Note(ctx context.Context, n core.Note) (core.Noted, error) {
 	var out core.Noted
 	update := s.update
-	if slices.ContainsFunc(n.Effects, func(e core.Effect) bool { _, ok := e.(core.Redact); return ok }) {
-		update = s.updateLong // a redaction may cover a whole day
+	if slices.ContainsFunc(n.Effects, redacts) {
+		update = s.updateLong // a redaction may cover a whole day or thread
 	}
 	err := update(ctx, "note", n.User, func(t *tx) {
 		out = core.Noted{}
 		t.note(withoutQuotes(n), &out)
 	})
 	return out, err
+}
+
+// redacts reports whether an effect removes the words of messages.
+func redacts(e core.Effect) bool {
+	switch e.(type) {
+	case core.Redact, core.DropThread:
+		return true
+	}
+	return false
 }
 
 func (t *tx) note(n core.Note, out *core.Noted) {

@@ -345,7 +345,7 @@ func (s *Store) Thread(ctx context.Context, user core.UserID, id core.ThreadID) 
 		return scanThread(s.one(ctx).row(`SELECT `+threadColumns+` FROM threads WHERE user_id = $1 AND mode = 'continuous'`,
 			user))
 	}
-	return scanThread(s.one(ctx).row(`SELECT `+threadColumns+` FROM threads WHERE user_id = $1 AND id = $2`, user, id))
+	return scanThread(s.one(ctx).row(`SELECT `+threadColumns+` FROM threads WHERE user_id = $1 AND id = $2 AND mode <> 'gone'`, user, id))
 }
 
 // Threads lists the plain threads, newest first.

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ func windowCases() []testCase {
 		{"history is read page by page", testHistory},
 		{"a window knows today, the last day and the loops", testWindowDays},
 		{"plain threads have no days", testPlainThread},
+		{"a plain thread is renamed and deleted with its words", testDropThread},
 	}
 }
 
@@ -335,6 +337,49 @@ func testWindowDays(b *bench) {
 	equal(b, "last", w.Last.Day.Label, "2026-11-19")
 	equal(b, "last's", w.LastSummary.Markdown, "yesterday")
 	equal(b, "loop", w.Loops[0].Text, "the door")
+}
+
+// testDropThread deletes a thread with an answer, a command, a running turn and a pending message.
+func testDropThread(b *bench) {
+	word := "xylophone"
+	b.effects(core.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
+	thread := b.thread("work")
+	b.effects(core.RenameThread{Thread: thread, Title: "a " + word})
+	b.thread("a " + word)
+	b.sent(b.answer(b.turn("the "+word), "what of the "+word+"?").Delivery)
+	running := b.turn("once more, the " + word)
+	b.say(false, "and one "+word+" waits")
+	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Effects: []core.Effect{core.DropThread{Thread: 1, At: b.now}}, Now: b.now})
+	equal(b, "the continuous thread stays", errors.Is(err, core.ErrNotFound), true)
+	b.effects(core.DropThread{Thread: thread, At: b.now})
+	out, err := b.Commit(b.ctx, b.reply(running, "the "+word), nil)
+	b.must(err)
+	equal(b, "messages of the stopped turn", len(out.Messages), 0)
+	b.missing(word)
+	left, err := b.Threads(b.ctx, b.user.ID, 10)
+	b.must(err)
+	equal(b, "threads", len(left), 0)
+	_, err = b.Thread(b.ctx, b.user.ID, thread)
+	equal(b, "reading it", errors.Is(err, core.ErrNotFound), true)
+	for _, e := range []core.Effect{core.UseThread{Identity: b.at.ID, Thread: thread}, core.DropThread{Thread: thread, At: b.now},
+		core.RenameThread{Thread: thread, Title: "again"}} {
+		_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Effects: []core.Effect{e}, Now: b.now})
+		equal(b, fmt.Sprintf("%T", e), errors.Is(err, core.ErrNotFound), true)
+	}
+	equal(b, "mode afterwards", b.turn("two").Mode, core.ModeContinuous)
+}
+
+// thread returns the plain thread of a title.
+func (b *bench) thread(title string) core.ThreadID {
+	list, err := b.Threads(b.ctx, b.user.ID, 10)
+	b.must(err)
+	for _, t := range list {
+		if t.Title == title {
+			return t.ID
+		}
+	}
+	b.t.Fatalf("no thread %q in %v", title, list)
+	return 0
 }
 
 func testPlainThread(b *bench) {
