@@ -195,7 +195,7 @@ func (f Failure) after() time.Duration {
 
 // Refusal reads the failure in an answer with a bad status. It does not close the body.
 func Refusal(resp *http.Response, secret string) Failure {
-	const most = 64 << 10
+	const most = 1 << 20
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, most)) // a part is enough
 	f := ReadFailure(body)
 	f.Status, f.Header, f.Secret = resp.StatusCode, resp.Header, secret

@@ -2,13 +2,13 @@
 package speak
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/sashabaranov/go-openai"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm"
@@ -28,13 +28,13 @@ type Options struct {
 
 // Speaker is a speech service. It is safe for concurrent use.
 type Speaker struct {
-	client  *openai.Client
+	server  llm.Audio
 	options Options
 }
 
 // New returns a speaker. It does not use the network.
 func New(o Options) *Speaker {
-	return &Speaker{client: llm.NewAudio(o.BaseURL, o.APIKey, o.Way), options: o}
+	return &Speaker{server: llm.Audio{Base: o.BaseURL, Key: o.APIKey, Section: "speech", Way: o.Way}, options: o}
 }
 
 // Speak returns a recording of a text. It requests OGG/Opus, but returns any format that
@@ -42,8 +42,13 @@ func New(o Options) *Speaker {
 func (s *Speaker) Speak(ctx context.Context, x core.Speech) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
-	out, err := s.client.CreateSpeech(ctx, openai.CreateSpeechRequest{Model: openai.SpeechModel(s.options.Model),
-		Input: x.Text, Voice: openai.SpeechVoice(s.options.Voice), ResponseFormat: openai.SpeechResponseFormatOpus})
+	body, err := json.Marshal(map[string]string{"model": s.options.Model, "input": x.Text, "voice": s.options.Voice,
+		"response_format": "opus"})
+	if err != nil {
+		return nil, fmt.Errorf("speak: %w", err)
+	}
+	out, err := s.server.Post(ctx, "speak", "/audio/speech", "application/json", bytes.NewReader(body),
+		"the text, check speech.model and speech.voice")
 	if err != nil {
 		return nil, s.explain(err)
 	}
@@ -64,8 +69,7 @@ func (s *Speaker) explain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("speak: the server did not answer within %s (speech.timeout)", s.options.Timeout)
 	}
-	kind, err := llm.AudioError(err, "speak", "speech", "the text, check speech.model and speech.voice")
-	if kind != "" {
+	if refused, ok := errors.AsType[*llm.AudioError](err); ok && refused.Kind != "" {
 		return &core.Permanent{Err: err}
 	}
 	return err

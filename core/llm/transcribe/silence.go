@@ -8,8 +8,6 @@ import (
 	"sync"
 	"unicode"
 
-	"github.com/sashabaranov/go-openai"
-
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -39,8 +37,17 @@ const (
 	mostConfidence = -1
 )
 
+// transcription is an answer; Segments are there if the server gives them, as Whisper's does.
+type transcription struct {
+	Text     string `json:"text"`
+	Segments []struct {
+		AvgLogprob   float64 `json:"avg_logprob"`
+		NoSpeechProb float64 `json:"no_speech_prob"`
+	} `json:"segments"`
+}
+
 // spoken returns the words of a transcription, "" if there are none.
-func spoken(r openai.AudioResponse) string {
+func spoken(r transcription) string {
 	words := strings.Join(strings.Fields(r.Text), " ")
 	rest := letters(aside().ReplaceAllString(words, " "))
 	for rest != "" {

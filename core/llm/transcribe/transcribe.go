@@ -5,11 +5,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"mime"
+	"mime/multipart"
 	"strings"
 	"time"
-
-	"github.com/sashabaranov/go-openai"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm"
@@ -27,14 +30,15 @@ type Options struct {
 
 // Transcriber is a transcription service. It is safe for concurrent use.
 type Transcriber struct {
-	client  *openai.Client
+	server  llm.Audio
 	model   string
 	timeout time.Duration
 }
 
 // New returns a transcriber. It does not use the network.
 func New(o Options) *Transcriber {
-	return &Transcriber{client: llm.NewAudio(o.BaseURL, o.APIKey, o.Way), model: o.Model, timeout: o.Timeout}
+	server := llm.Audio{Base: o.BaseURL, Key: o.APIKey, Section: "transcription", Way: o.Way}
+	return &Transcriber{server: server, model: o.Model, timeout: o.Timeout}
 }
 
 // Transcribe returns the speech in a recording as text, "" if there is none: a remark about the recording and what
@@ -43,16 +47,35 @@ func New(o Options) *Transcriber {
 func (t *Transcriber) Transcribe(ctx context.Context, r core.Recording) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
-	out, err := t.client.CreateTranscription(ctx, openai.AudioRequest{Model: t.model, FilePath: fileName(r),
-		Reader: bytes.NewReader(r.Data)})
+	body, contentType := t.form(r)
+	answer, err := t.server.Post(ctx, "transcribe", "/audio/transcriptions", contentType, body, "the recording")
+	if refused, ok := errors.AsType[*llm.AudioError](err); ok && refused.Kind == core.ModelRejected {
+		err = &core.Permanent{Err: err}
+	}
 	if err != nil {
-		kind, err := llm.AudioError(err, "transcribe", "transcription", "the recording")
-		if kind == core.ModelRejected {
-			err = &core.Permanent{Err: err}
-		}
 		return "", err
 	}
+	defer answer.Close()
+	var out transcription
+	if err := json.NewDecoder(io.LimitReader(answer, mostAnswer)).Decode(&out); err != nil {
+		return "", fmt.Errorf("transcribe: read the answer: %w", err)
+	}
 	return spoken(out), nil
+}
+
+// mostAnswer bounds an answer in bytes; more than a day of speech has.
+const mostAnswer = 16 << 20
+
+// form returns a request's fields and their content type.
+func (t *Transcriber) form(r core.Recording) (io.Reader, string) {
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	file, _ := form.CreateFormFile("file", fileName(r)) // a buffer takes everything
+	_, _ = file.Write(r.Data)
+	_ = form.WriteField("model", t.model)
+	_ = form.WriteField("response_format", "json")
+	_ = form.Close()
+	return &body, form.FormDataContentType()
 }
 
 // fileName returns a name with the ending of the recording's type: services rely on it.

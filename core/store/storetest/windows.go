@@ -349,8 +349,11 @@ func testDropThread(b *bench) {
 	b.sent(b.answer(b.turn("the "+word), "what of the "+word+"?").Delivery)
 	running := b.turn("once more, the " + word)
 	b.say(false, "and one "+word+" waits")
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Effects: []core.Effect{core.DropThread{Thread: 1, At: b.now}}, Now: b.now})
-	equal(b, "the continuous thread stays", errors.Is(err, core.ErrNotFound), true)
+	missing := func(e core.Effect) {
+		_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Effects: []core.Effect{e}, Now: b.now})
+		equal(b, fmt.Sprintf("%T %v", e, err), errors.Is(err, core.ErrNotFound), true)
+	}
+	missing(core.DropThread{Thread: 1, At: b.now}) // the continuous one
 	b.effects(core.DropThread{Thread: thread, At: b.now})
 	out, err := b.Commit(b.ctx, b.reply(running, "the "+word), nil)
 	b.must(err)
@@ -361,11 +364,9 @@ func testDropThread(b *bench) {
 	equal(b, "threads", len(left), 0)
 	_, err = b.Thread(b.ctx, b.user.ID, thread)
 	equal(b, "reading it", errors.Is(err, core.ErrNotFound), true)
-	for _, e := range []core.Effect{core.UseThread{Identity: b.at.ID, Thread: thread}, core.DropThread{Thread: thread, At: b.now},
-		core.RenameThread{Thread: thread, Title: "again"}} {
-		_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Effects: []core.Effect{e}, Now: b.now})
-		equal(b, fmt.Sprintf("%T", e), errors.Is(err, core.ErrNotFound), true)
-	}
+	missing(core.UseThread{Identity: b.at.ID, Thread: thread})
+	missing(core.DropThread{Thread: thread, At: b.now})
+	missing(core.RenameThread{Thread: thread, Title: "again"})
 	equal(b, "mode afterwards", b.turn("two").Mode, core.ModeContinuous)
 }
 
