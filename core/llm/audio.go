@@ -31,7 +31,8 @@ func (e *AudioError) Error() string { return e.text }
 
 // Post sends a request and returns the body of its answer. An error says what to do; a refusal is an *AudioError. op is
 // the operation, what the object that is refused.
-func (a Audio) Post(ctx context.Context, op, path, contentType string, body io.Reader, what string) (io.ReadCloser, error) {
+func (a Audio) Post(ctx context.Context, op, path, contentType string, body io.Reader,
+	what string) (io.ReadCloser, error) {
 	base := strings.TrimRight(cmp.Or(a.Base, "https://api.openai.com/v1"), "/")
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+path, body)
 	if err != nil {
