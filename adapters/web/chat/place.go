@@ -372,7 +372,7 @@ func (r *Room) renameThread(v *web.Visit, n int64) error {
 	if err != nil {
 		return err
 	}
-	return v.Act("rename a thread", p.path(), "", core.RenameThread{Thread: p.thread.ID, Title: title})
+	return v.Act("rename", p.path(), "", core.RenameThread{Thread: p.thread.ID, Title: title})
 }
 
 func (r *Room) dropThread(v *web.Visit, n int64) error {
@@ -380,7 +380,7 @@ func (r *Room) dropThread(v *web.Visit, n int64) error {
 	if err != nil {
 		return err
 	}
-	return v.Act("delete a thread", "/threads", say(v.Lang).Forgotten, core.DropThread{Thread: p.thread.ID, At: v.Now})
+	return v.Act("forget", "/threads", say(v.Lang).Forgotten, core.DropThread{Thread: p.thread.ID, At: v.Now})
 }
 
 // newTitle returns the title of a thread in the form, without line breaks.
