@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -228,14 +227,8 @@ func (c *Channel) webhook(w http.ResponseWriter, req *http.Request, r core.Recei
 		http.Error(w, "wrong secret token", http.StatusUnauthorized)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxUpdate))
-	var tooLong *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLong):
-		http.Error(w, "update too large", http.StatusRequestEntityTooLarge)
-		return
-	case err != nil:
-		http.Error(w, "body cut off", http.StatusBadRequest)
+	body, ok := channel.ReadBody(w, req, maxUpdate)
+	if !ok {
 		return
 	}
 	in, update := normalise(c.account, body, c.now())

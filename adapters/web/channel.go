@@ -35,7 +35,6 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/day"
-	"github.com/everthread/everthread/core/intake"
 	"github.com/everthread/everthread/core/live"
 )
 
@@ -75,8 +74,6 @@ type Options struct {
 	Log  *zap.Logger
 	Now  func() time.Time
 	Rand io.Reader // for tokens; safe for concurrent use
-	// Intake bounds the forms of visitors who are not signed in.
-	Intake *intake.Budget
 }
 
 // Limits bound sign-ins and sessions. Zero values stand for the defaults.

@@ -17,8 +17,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/day"
-	"github.com/everthread/everthread/core/intake"
 )
 
 // FormBody bounds the bodies of forms without files, in bytes, and openBody those of visitors who are not signed in.
@@ -55,13 +55,11 @@ func (c *Channel) handler(one Route) http.Handler {
 			return
 		}
 		if v.User.ID == 0 && r.Method == http.MethodPost {
-			form, err := c.Intake.Take(w, r, openBody)
-			if err != nil {
-				intake.Refuse(w, err)
+			form, ok := channel.ReadBody(w, r, openBody)
+			if !ok {
 				return
 			}
-			r.Body = io.NopCloser(bytes.NewReader(form.Bytes()))
-			form.Release()
+			r.Body = io.NopCloser(bytes.NewReader(form))
 		}
 		if err := v.serve(one); err != nil {
 			v.fail(err)

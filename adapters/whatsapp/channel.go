@@ -22,7 +22,6 @@ import (
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
-	"github.com/everthread/everthread/core/intake"
 	"github.com/everthread/everthread/core/markup"
 )
 
@@ -61,7 +60,6 @@ type Options struct {
 	HTTP      *http.Client
 	Log       *zap.Logger
 	Now       func() time.Time
-	Intake    *intake.Budget // bounds the bodies of webhooks
 }
 
 // Channel is one business number. Its methods may be called concurrently, in any number of processes.

@@ -103,5 +103,5 @@ var (
 
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
 	return New(Options{Config: *c, PublicURL: h.PublicURL, HTTP: h.Client(c.APIURL, "https://"+graph.MediaHost),
-		Log: h.Log, Now: h.Now, Intake: h.Intake})
+		Log: h.Log, Now: h.Now})
 }

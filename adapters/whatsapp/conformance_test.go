@@ -20,7 +20,6 @@ import (
 	"github.com/everthread/everthread/adapters/whatsapp/whatsapptest"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/fulltest"
-	"github.com/everthread/everthread/core/intake"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -157,7 +156,6 @@ func open(t *testing.T, s *whatsapptest.Server, opts Options) core.Channel {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	opts.Intake = intake.New(intake.DefaultBytes, intake.DefaultPatience, time.Now)
 	ch, err := New(opts)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/intake"
+	"github.com/everthread/everthread/core/channel"
 )
 
 const (
@@ -59,18 +59,11 @@ func (c *Channel) webhook(w http.ResponseWriter, req *http.Request, r core.Recei
 		http.Error(w, "wrong signature", http.StatusUnauthorized)
 		return
 	}
-	body, err := c.opts.Intake.Take(w, req, maxPayload)
-	if err != nil {
-		intake.Refuse(w, err)
+	payload, ok := channel.ReadBody(w, req, maxPayload)
+	if !ok {
 		return
 	}
-	ours := c.signed(signature, body)
-	var payload []byte
-	if ours {
-		payload = body.Bytes()
-	}
-	body.Release()
-	if !ours {
+	if !c.signed(signature, payload) {
 		http.Error(w, "wrong signature", http.StatusUnauthorized)
 		return
 	}
@@ -87,7 +80,7 @@ func (c *Channel) webhook(w http.ResponseWriter, req *http.Request, r core.Recei
 }
 
 // signed reports whether one of the secrets made the signature of body.
-func (c *Channel) signed(signature string, body io.WriterTo) bool {
+func (c *Channel) signed(signature string, body []byte) bool {
 	known := false
 	for _, secret := range []section.Secret{c.opts.AppSecret, c.opts.PreviousSecret} {
 		known = known || secret != "" && hmac.Equal([]byte(signature), []byte(sign(string(secret), body)))
@@ -95,9 +88,9 @@ func (c *Channel) signed(signature string, body io.WriterTo) bool {
 	return known
 }
 
-func sign(secret string, body io.WriterTo) string {
+func sign(secret string, body []byte) string {
 	mac := hmac.New(sha256.New, []byte(secret))
-	_, _ = body.WriteTo(mac) // a hash takes everything
+	_, _ = mac.Write(body) // a hash takes everything
 	return signaturePrefix + hex.EncodeToString(mac.Sum(nil))
 }
 

@@ -17,14 +17,6 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-// text is a body.
-type text string
-
-func (p text) WriteTo(w io.Writer) (int64, error) {
-	n, err := io.WriteString(w, string(p))
-	return int64(n), err
-}
-
 // inbox is a core.Receiver.
 type inbox struct {
 	mu    sync.Mutex
@@ -95,10 +87,10 @@ func TestWebhook(t *testing.T) {
 		kinds     string
 	}{
 		"stored":                 {good, hello(), nil, 200, "message"},
-		"with the secret before": {sign("older-secret", text(hello())), hello(), nil, 200, "message"},
+		"with the secret before": {sign("older-secret", []byte(hello())), hello(), nil, 200, "message"},
 		"not stored":             {good, hello(), errors.New("disk full"), 503, "message"},
-		"forged":                 {sign("guess", text(hello())), hello(), nil, 401, ""},
-		"of an empty secret":     {sign("", text(hello())), hello(), nil, 401, ""},
+		"forged":                 {sign("guess", []byte(hello())), hello(), nil, 401, ""},
+		"of an empty secret":     {sign("", []byte(hello())), hello(), nil, 401, ""},
 		"of another body":        {good, strings.Replace(hello(), "wamid.1", "wamid.2", 1), nil, 401, ""},
 		"of the same rewritten":  {good, strings.ReplaceAll(hello(), `\/`, `/`), nil, 401, ""},
 		"in upper case":          {"sha256=" + strings.ToUpper(good[7:]), hello(), nil, 401, ""},
@@ -159,7 +151,7 @@ func postWebhook(t *testing.T, r core.Receiver, signature string, body io.Reader
 func TestNoPreviousSecret(t *testing.T) {
 	t.Parallel()
 	ch := open(t, nil, Options{}).(*Channel)
-	if ch.signed(sign("", text("x")), text("x")) || !ch.signed(whatsapptest.Sign([]byte("x")), text("x")) {
+	if ch.signed(sign("", []byte("x")), []byte("x")) || !ch.signed(whatsapptest.Sign([]byte("x")), []byte("x")) {
 		t.Error("the empty secret signs")
 	}
 }
@@ -205,8 +197,8 @@ func FuzzSignature(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, signature, body string) {
 		ch := open(t, nil, Options{Config: Config{PreviousSecret: "older-secret"}}).(*Channel)
-		want := signature == sign(whatsapptest.AppSecret, text(body)) || signature == sign("older-secret", text(body))
-		if got := ch.signed(signature, text(body)); got != want {
+		want := signature == sign(whatsapptest.AppSecret, []byte(body)) || signature == sign("older-secret", []byte(body))
+		if got := ch.signed(signature, []byte(body)); got != want {
 			t.Errorf("signature %q of %q: %v", signature, body, got)
 		}
 	})

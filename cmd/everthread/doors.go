@@ -81,7 +81,7 @@ func (a *app) newPage(proxies client.Proxies) (*web.Channel, error) {
 	return web.New(web.Options{Store: a.Store, Gateway: a.Gateway, Rooms: rooms, Calendar: a.Calendar,
 		Channels: a.Channels, Limits: web.Limits{SignInsPerAddress: w.SignInsPerMinute, SessionLife: w.SessionLife},
 		PublicURL: h.PublicURL, Proxies: proxies, Language: a.Config.DefaultLanguage,
-		Zone: a.Config.DefaultTimezone, Log: a.Log.Named("web"), Now: a.Now, Rand: rand.Reader, Intake: a.Intake})
+		Zone: a.Config.DefaultTimezone, Log: a.Log.Named("web"), Now: a.Now, Rand: rand.Reader})
 }
 
 // Rebuild returns the prompt that a snapshot describes.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/intake"
 )
 
 // Config is a channel's section of the configuration, and opens the channel. Optional interfaces describe further
@@ -54,7 +53,6 @@ var ErrNoStore = errors.New("there is no database yet")
 type Host struct {
 	PublicURL string                                 // of http.public_url
 	Client    func(addresses ...string) *http.Client // reaches these configured addresses, and public ones
-	Intake    *intake.Budget                         // for webhooks
 	Log       *zap.Logger                            // of the channel
 	Now       func() time.Time
 	Rand      io.Reader

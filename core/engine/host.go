@@ -55,7 +55,7 @@ func (h *Hosting) OpenAll(ctx context.Context) ([]core.Channel, error) {
 
 // Open opens a channel.
 func (h *Hosting) Open(ctx context.Context, c channel.Config) (core.Channel, error) {
-	host := channel.Host{PublicURL: h.Config.HTTP.PublicURL, Client: h.Way.Client, Intake: h.Intake,
+	host := channel.Host{PublicURL: h.Config.HTTP.PublicURL, Client: h.Way.Client,
 		Log: h.Log.Named(c.Key()), Now: h.Now, Rand: rand.Reader}
 	if h.Store != nil {
 		host.Store = channelStore{h, c.Key()}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/intake"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/seal"
 	"github.com/everthread/everthread/core/trust/egress"
@@ -37,10 +36,9 @@ type Process struct {
 	Store  Store
 	Log    *zap.Logger
 	Now    func() time.Time
-	Name   string         // of the process, in leases
-	Way    *egress.Gate   // for every connection that a user or a model can cause
-	Intake *intake.Budget // for unauthenticated bodies; by the wall clock
-	Clock  *Clock         // shared with other processes; nil: there is only this one
+	Name   string       // of the process, in leases
+	Way    *egress.Gate // for every connection that a user or a model can cause
+	Clock  *Clock       // shared with other processes; nil: there is only this one
 	leases *job.Leases
 }
 
@@ -50,7 +48,6 @@ func NewProcess(c configs.Config, st Store, log *zap.Logger, now func() time.Tim
 	agreed *Clock) *Process {
 	name := processName()
 	return &Process{Config: c, Store: st, Log: log, Now: now, Name: name, Way: way, Clock: agreed,
-		Intake: intake.New(intake.DefaultBytes, intake.DefaultPatience, time.Now),
 		leases: &job.Leases{Store: st, Worker: name, Now: now, Log: log}}
 }
 

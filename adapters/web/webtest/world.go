@@ -26,7 +26,6 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
-	"github.com/everthread/everthread/core/intake"
 	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/people"
@@ -213,8 +212,7 @@ func New(t testing.TB, rooms func(w *World) []web.Room, change ...func(o *web.Op
 	w.People = &people.People{Store: w.Store, Now: w.Clock.Now, Rand: rand.Reader, Log: w.Log}
 	o := web.Options{Store: w.Store, Gateway: w.Gate, Rooms: rooms(w), PublicURL: "http://127.0.0.1:8080",
 		Calendar: day.Calendar{Zone: Paris(), Finalize: 3 * time.Hour, Post: 8 * time.Hour},
-		Zone:     "Europe/Paris", Language: "en", Log: w.Log, Now: w.Clock.Now, Rand: rand.Reader,
-		Intake: intake.New(intake.DefaultBytes, intake.DefaultPatience, time.Now)}
+		Zone:     "Europe/Paris", Language: "en", Log: w.Log, Now: w.Clock.Now, Rand: rand.Reader}
 	for _, f := range change {
 		f(&o)
 	}
