@@ -121,6 +121,15 @@ func (a Attachment) worded() bool {
 	return slices.Contains([]string{"photo", "audio", "video", "document", "contact"}, a.Kind)
 }
 
+// TokensOf counts the tokens of a message's text and calls.
+func TokensOf(t Tokenizer, text string, calls []ToolCall) int {
+	n := t.Count(text)
+	for _, c := range calls {
+		n += t.Count(c.Name) + t.Count(c.Arguments)
+	}
+	return n
+}
+
 // InTime sorts messages of a thread by position. Unread ones come last, by id.
 func InTime(ms []Message) {
 	slices.SortStableFunc(ms, func(a, b Message) int {

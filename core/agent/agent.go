@@ -262,13 +262,8 @@ func (r *run) note(role core.Role, text string) {
 
 // add appends a message to the prompt and to the outcome.
 func (r *run) add(m core.ModelMessage, toolName string) {
-	tokens := r.Tokenizer.Count(m.Content)
-	for _, call := range m.ToolCalls {
-		tokens += r.Tokenizer.Count(call.Name) + r.Tokenizer.Count(call.Arguments)
-	}
 	r.push(m, r.tainted)
-	r.out.Messages = append(r.out.Messages, core.NewMessage{
-		Role: m.Role, Kind: core.KindChat, Text: m.Content, Tokens: tokens,
-		ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: toolName, SentAt: r.Now(), Tainted: r.tainted,
+	r.out.Messages = append(r.out.Messages, core.NewMessage{Role: m.Role, Kind: core.KindChat, Text: m.Content,
+		Tokens: core.TokensOf(r.Tokenizer, m.Content, m.ToolCalls), ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: toolName, SentAt: r.Now(), Tainted: r.tainted,
 	})
 }

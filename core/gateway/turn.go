@@ -274,7 +274,7 @@ func (g *Gateway) reply(t *core.Turn, u core.User, p core.Prompt, a core.Answer,
 		m := &r.Messages[i]
 		m.Kind, m.SentAt = core.KindChat, now
 		if m.Tokens == 0 {
-			m.Tokens = g.Tokens.Count(m.Text)
+			m.Tokens = core.TokensOf(g.Tokens, m.Text, m.ToolCalls)
 		}
 	}
 	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role == core.RoleAssistant && r.Messages[n-1].Text != "" {

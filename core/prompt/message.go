@@ -47,7 +47,7 @@ func (r *raw) cost(short int) int {
 func (v *view) newRaw(m *core.Message) raw {
 	r := raw{Message: m, text: m.Tokens, frame: perMessage, calls: m.ToolCalls}
 	if m.Tokens == 0 && (m.Text != "" || len(m.ToolCalls) > 0) {
-		r.text = v.count(m)
+		r.text = core.TokensOf(v.tokens, m.Text, m.ToolCalls)
 	}
 	if m.Role != core.RoleUser {
 		return r
@@ -64,14 +64,6 @@ func (v *view) newRaw(m *core.Message) raw {
 		}
 	}
 	return r
-}
-
-func (v *view) count(m *core.Message) int {
-	n := v.tokens.Count(m.Text)
-	for _, c := range m.ToolCalls {
-		n += v.tokens.Count(c.Name) + v.tokens.Count(c.Arguments)
-	}
-	return n
 }
 
 // around returns the texts before and after that of a user message: the quote that it replies to, and the delimiters of
