@@ -19,6 +19,7 @@ type OpenThread struct {
 	Identity IdentityID
 	Title    string
 	At       time.Time
+	Tainted  bool // somebody else than the person may have written the title
 }
 
 // UseThread makes Thread current for Identity; 0 is the continuous one.
@@ -114,6 +115,9 @@ func Taint(e Effect) Effect {
 		e.Tainted = true
 		return e
 	case CancelReminder:
+		e.Tainted = true
+		return e
+	case OpenThread:
 		e.Tainted = true
 		return e
 	case SetTask: // a task acts later, so the person decides

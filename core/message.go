@@ -50,6 +50,7 @@ type Thread struct {
 	ID        ThreadID
 	Mode      Mode
 	Title     string
+	Own       bool // the person wrote the title
 	CreatedAt time.Time
 }
 
@@ -104,7 +105,8 @@ type Message struct {
 // own, or anything derived from such words.
 func (m *Message) Foreign() bool {
 	switch {
-	case m.ForwardedFrom != "", m.Outside, m.Tainted, m.Quote != nil && !m.Quote.Mine && m.Quote.Text != "":
+	case m.ForwardedFrom != "", m.Outside, m.Tainted,
+		m.Quote != nil && !m.Quote.Mine && (m.Quote.Text != "" || m.Quote.Message != 0):
 		return true
 	case m.Request != nil && (m.Request.Instructions != "" || len(m.Request.Tools) > 0):
 		return true
@@ -116,10 +118,9 @@ func (m *Message) Foreign() bool {
 	return imported && !m.Own
 }
 
-// worded reports whether an attachment may hold words of its author, if only in its name.
-func (a Attachment) worded() bool {
-	return slices.Contains([]string{"photo", "audio", "video", "document", "contact"}, a.Kind)
-}
+// worded reports whether an attachment may hold words of its author, if only in its name or in a picture: all but what
+// the person's own app records.
+func (a Attachment) worded() bool { return a.Kind != "voice" && a.Kind != "location" }
 
 // TokensOf counts the tokens of a message's text and calls.
 func TokensOf(t Tokenizer, text string, calls []ToolCall) int {

@@ -339,6 +339,7 @@ type Beside struct {
 	Message MessageID
 	Role    Role
 	Snippet string
+	Foreign bool // it has words that the user did not write
 }
 
 // Explanation holds the components of a score.

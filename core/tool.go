@@ -218,7 +218,7 @@ func (h Hit) Foreign() bool {
 	case DocFile:
 		return true
 	}
-	return h.Message.Foreign()
+	return h.Message.Foreign() || h.Before.Foreign || h.After.Foreign
 }
 
 func (h Hit) view(zone *time.Location) HitView {

@@ -23,7 +23,7 @@ type Turn struct {
 	ID        TurnID
 	Thread    ThreadID
 	Mode      Mode
-	Title     string // of a plain thread
+	Title     string // of a plain thread; empty if somebody else than its person may have written it
 	Identity  IdentityID
 	Address   Address     // of Identity
 	Inputs    []MessageID // in order of their positions

@@ -264,6 +264,7 @@ func (r *run) note(role core.Role, text string) {
 func (r *run) add(m core.ModelMessage, toolName string) {
 	r.push(m, r.tainted)
 	r.out.Messages = append(r.out.Messages, core.NewMessage{Role: m.Role, Kind: core.KindChat, Text: m.Content,
-		Tokens: core.TokensOf(r.Tokenizer, m.Content, m.ToolCalls), ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: toolName, SentAt: r.Now(), Tainted: r.tainted,
+		Tokens: core.TokensOf(r.Tokenizer, m.Content, m.ToolCalls),
+		ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: toolName, SentAt: r.Now(), Tainted: r.tainted,
 	})
 }

@@ -262,7 +262,7 @@ func (c *Commands) run(ctx context.Context, r *request, cmd command) (core.Outco
 		return core.Outcome{}, fmt.Errorf("command %s: %w", cmd.name, err)
 	}
 	if cmd.told() {
-		out.Answers, out.Tainted = strings.TrimSpace("/"+cmd.name+" "+r.arg), r.foreign
+		out.Answers, out.Tainted = strings.TrimSpace("/"+cmd.name+" "+r.arg), r.foreign || r.in.Program && !r.in.Own
 	}
 	return out, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -67,7 +68,7 @@ func (c *Commands) summaryText(ctx context.Context, r *request, g core.Segment) 
 		return "", err
 	}
 	if s != nil {
-		r.foreign = r.foreign || s.Tainted
+		r.mark(s.Tainted)
 		parts = append(parts, strings.TrimSpace(words.Headings(r.lang, markup.StripRefs(s.Markdown))))
 	}
 	if note := c.summaryNote(r, g, s != nil); note != "" {
@@ -180,12 +181,15 @@ func (c *Commands) renewed(ctx context.Context, r *request, g core.Segment) (str
 		see = "`/day " + g.Day.Label + "`"
 	}
 	text := fmt.Sprintf(r.words.SummaryComing, c.name(r, g.Day.Label), see)
+	if r.in.Program && !trust.Allows(r.in.Grants, core.CanRead) {
+		return text, nil
+	}
 	s, err := c.newest(ctx, g)
 	if err != nil || s == nil {
 		return text, err
 	}
 	said := words.Headings(r.lang, markup.StripRefs(s.Markdown))
-	r.foreign = r.foreign || s.Tainted
+	r.mark(s.Tainted)
 	return text + "\n\n" + r.words.SummaryUntil + "\n\n" + strings.TrimSpace(said), nil
 }
 
@@ -308,7 +312,7 @@ func (c *Commands) search(ctx context.Context, r *request) (core.Outcome, error)
 
 // hit shows a hit with its time, author and text, and with the messages around it.
 func (c *Commands) hit(r *request, h core.Hit) string {
-	r.foreign = r.foreign || h.Foreign()
+	r.mark(h.Foreign())
 	when := c.name(r, h.Label)
 	if h.Kind == core.DocSummary {
 		return "**" + when + "** · " + r.words.FromSummary + ": " + plainLine(markup.Excerpt(h.Snippet))

@@ -80,6 +80,7 @@ func (c *Commands) allItems(ctx context.Context, r *request) (core.Outcome, erro
 	more := -len(items)
 	for _, t := range themes {
 		more += t.Active
+		r.mark(t.Tainted && t.Active > 0)
 		head := "\n" + bold(t.Name) + " (" + words.Number(r.lang, t.Active) + ")\n"
 		for _, i := range items {
 			if i.Theme == t.Slug {
@@ -110,9 +111,12 @@ func (r *request) origin(tainted bool) string {
 	if !tainted {
 		return ""
 	}
-	r.foreign = true
+	r.mark(true)
 	return " · " + r.words.NotYours
 }
+
+// mark notes whether foreign words went into something that the answer shows.
+func (r *request) mark(tainted bool) { r.foreign = r.foreign || tainted }
 
 func (c *Commands) archive(ctx context.Context, r *request, ids []int64) (core.Outcome, error) {
 	return r.each(ids, r.words.NoItem, func(id int64) (string, core.Effect, error) {
@@ -120,6 +124,7 @@ func (c *Commands) archive(ctx context.Context, r *request, ids []int64) (core.O
 		if err == nil && i.Status != core.ItemActive {
 			err = core.ErrNotFound
 		}
+		r.mark(i.Tainted)
 		return fmt.Sprintf(r.words.Archived, plainLine(i.Content)), core.ArchiveItem{Item: i.ID, At: r.now}, err
 	})
 }
@@ -136,6 +141,7 @@ func (c *Commands) remember(ctx context.Context, r *request) (core.Outcome, erro
 			return r.say(r.words.RememberUnknown), err
 		}
 		i.Content, i.SourceMessage, i.SourceThread, i.Tainted = m.Text, m.ID, m.Thread, m.Foreign()
+		r.mark(i.Tainted)
 	}
 	add, same, err := c.Memory.Keep(ctx, i, r.now)
 	switch {
@@ -144,6 +150,7 @@ func (c *Commands) remember(ctx context.Context, r *request) (core.Outcome, erro
 	case err != nil:
 		return core.Outcome{}, err
 	case add == nil:
+		r.mark(same.Tainted)
 		return r.sayf(r.words.RememberKnown, plainLine(same.Content), same.ID), nil
 	}
 	return r.sayf(r.words.Remembered, plainLine(add.Item.Content), add.Item.ID).With(*add), nil
@@ -308,6 +315,7 @@ func (c *Commands) done(ctx context.Context, r *request) (core.Outcome, error) {
 	}
 	return r.each(ids, r.words.NoLoop, func(id int64) (string, core.Effect, error) {
 		l, err := pick(open, id, func(l core.Loop) core.LoopID { return l.ID })
+		r.mark(l.Tainted)
 		return fmt.Sprintf(r.words.LoopDone, oneLine(l.Text)), core.CloseLoop{Loop: l.ID, At: r.now}, err
 	})
 }

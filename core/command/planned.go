@@ -137,6 +137,7 @@ func (c *Commands) cancel(ctx context.Context, r *request, ids []int64) (core.Ou
 	}
 	return r.each(ids, r.words.NoReminder, func(id int64) (string, core.Effect, error) {
 		x, err := pick(active, id, func(x core.Reminder) core.ReminderID { return x.ID })
+		r.mark(x.Tainted)
 		return fmt.Sprintf(r.words.Cancelled, oneLine(x.Text)), core.CancelReminder{Reminder: x.ID, At: r.now}, err
 	})
 }
@@ -221,6 +222,7 @@ func (c *Commands) cancelTasks(ctx context.Context, r *request, ids []int64) (co
 	slices.Sort(ids)
 	return r.each(ids, r.words.NoTask, func(id int64) (string, core.Effect, error) {
 		k, err := pick(list, id, func(k core.Task) core.TaskID { return k.ID })
+		r.mark(k.Tainted)
 		return fmt.Sprintf(r.words.TaskCancelled, oneLine(k.Text)), core.CancelTask{Task: k.ID, At: r.now}, err
 	})
 }
@@ -230,6 +232,7 @@ func (c *Commands) resumeTask(ctx context.Context, r *request, id core.TaskID) (
 	if err != nil {
 		return refused(err)
 	}
+	r.mark(k.Tainted)
 	return r.sayf(r.words.TaskResumed, c.when(r, k.DueAt, k.Cron, k.Zone), oneLine(k.Text)).With(resume), nil
 }
 

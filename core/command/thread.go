@@ -21,6 +21,7 @@ func (c *Commands) threads(ctx context.Context, r *request) (core.Outcome, error
 	lines := []string{r.words.ThreadsTitle, "", "- " + r.words.ContinuousName + r.here(0)}
 	for _, t := range all {
 		opened := c.name(r, c.Calendar.Day(r.user.Settings, t.CreatedAt).Label)
+		r.mark(!t.Own)
 		lines = append(lines, "- **"+strconv.FormatInt(int64(t.ID), 10)+"** "+escaper.Replace(t.Title)+" · "+
 			opened+r.here(t.ID))
 	}

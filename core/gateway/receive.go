@@ -54,9 +54,20 @@ func byAddress(in []core.Inbound) [][]core.Inbound {
 	return out
 }
 
-// receiveAll stores the events of one address, and runs of plain messages in one transaction.
-func (g *Gateway) receiveAll(ctx context.Context, in []core.Inbound) error {
+// receiveAll stores the events of one address, and runs of plain messages in one transaction. A panic about an event is
+// an error like others, so that no event ends the process.
+func (g *Gateway) receiveAll(ctx context.Context, in []core.Inbound) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			g.Log.Error("an event cannot be received", zap.String("channel", in[0].Address.Channel),
+				zap.String("event", in[0].EventID), zap.Any("panic", p), zap.Stack("stack"))
+			err = fmt.Errorf("receive %s: %v", in[0].EventID, p)
+		}
+	}()
 	g.Crash.At("received")
+	for n := range in {
+		in[n].SentAt = dated(in[n].SentAt, g.Now())
+	}
 	for len(in) > 0 {
 		n := 1
 		if g.plain(in[0]) {
@@ -71,6 +82,14 @@ func (g *Gateway) receiveAll(ctx context.Context, in []core.Inbound) error {
 	}
 	g.Crash.At("stored")
 	return nil
+}
+
+// dated returns the time of an event, or now if no calendar has it.
+func dated(t, now time.Time) time.Time {
+	if year := t.UTC().Year(); year < 1970 || year > 9000 {
+		return now
+	}
+	return t
 }
 
 // plain reports whether an event is a message that is neither a command nor an answer.

@@ -15,24 +15,31 @@ const Instructions = `You are the user's personal assistant, in one continuous c
 // threadInstructions are the default instructions of a plain thread, and separate says what a plain thread is where the
 // operator has other instructions.
 const (
-	threadInstructions = `You are the user's personal assistant. ` + separate + ` Reply in the language they write in. Be clear and brief, in Markdown.`
-	separate           = `This is a separate thread, "%s", apart from their main conversation.`
+	threadInstructions = `You are the user's personal assistant. %s Reply in the language they write in. Be clear and brief, in Markdown.`
+	separate           = `This is a separate thread,%s apart from their main conversation.`
 )
+
+// apart says what a plain thread is. Its title is there if the person wrote it.
+func apart(title string) string {
+	if title = strings.ReplaceAll(text.OneLine(title), `"`, "'"); title != "" {
+		title = ` "` + title + `",`
+	}
+	return fmt.Sprintf(separate, title)
+}
 
 // Opening returns the first parts of a prompt: the operator's instructions (empty: the default), what a plain thread is,
 // and how to read a prompt with some tools.
 func Opening(own string, mode core.Mode, title string, tools []string) []Static {
 	thread := mode == core.ModeThread
 	policy := Static{Name: core.PartPolicy, Text: Policy(tools, thread)}
-	title = strings.ReplaceAll(text.OneLine(title), `"`, "'")
 	switch {
 	case !thread && own == "":
 		own = Instructions
 	case thread && own == "":
-		return []Static{{Name: partThread, Text: fmt.Sprintf(threadInstructions, title)}, policy}
+		return []Static{{Name: partThread, Text: fmt.Sprintf(threadInstructions, apart(title))}, policy}
 	case thread:
 		return []Static{{Name: core.PartInstructions, Text: own},
-			{Name: partThread, Text: fmt.Sprintf(separate, title)}, policy}
+			{Name: partThread, Text: apart(title)}, policy}
 	}
 	return []Static{{Name: core.PartInstructions, Text: own}, policy}
 }

@@ -220,6 +220,10 @@ func TestOpening_plainThreadPromisesOnlyWhatItHas(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, thread)
 		}
 	}
+	if unnamed := text(prompt.Opening("", core.ModeThread, "", tools)); !strings.Contains(unnamed,
+		"This is a separate thread, apart from their main conversation.") {
+		t.Error(unnamed)
+	}
 	if own := text(prompt.Opening("Be a pirate.", core.ModeThread, "boat", nil)); !strings.HasPrefix(own,
 		"instructions: Be a pirate.\nthread: This is a separate thread") {
 		t.Error(own)

@@ -100,8 +100,8 @@ func (s *search) context(ctx context.Context, hits []core.Hit) error {
 	byID := make(map[core.MessageID]core.Beside, len(loaded))
 	for id, m := range loaded {
 		if !shown[id] {
-			byID[id] = core.Beside{Message: id, Role: m.Role, Snippet: s.Analyzer.snippet(m.Text, s.rank.words,
-				s.Settings.Context)}
+			byID[id] = core.Beside{Message: id, Role: m.Role, Foreign: m.Foreign(),
+				Snippet: s.Analyzer.snippet(m.Text, s.rank.words, s.Settings.Context)}
 		}
 	}
 	for i, h := range hits {

@@ -184,7 +184,7 @@ func (s *threadSearch) passes(m core.Message) bool {
 }
 
 func (s *threadSearch) beside(m core.Message) core.Beside {
-	return core.Beside{Message: m.ID, Role: m.Role, Snippet: m.Text}
+	return core.Beside{Message: m.ID, Role: m.Role, Snippet: m.Text, Foreign: m.Foreign()}
 }
 
 // best returns the best matches: those of named days first, then those of rare words, then the newest.

@@ -98,6 +98,8 @@ CREATE TABLE threads (
 	id            bigint NOT NULL,
 	mode          text   NOT NULL,
 	title         text   NOT NULL,
+	-- own: the person wrote the title.
+	own           bigint NOT NULL DEFAULT 0,
 	-- what a client of the HTTP interfaces calls it; empty: none does.
 	name          text   NOT NULL DEFAULT '',
 	last_position bigint NOT NULL DEFAULT 0,

@@ -178,8 +178,8 @@ func (t *tx) deny(e core.Deny) {
 
 func (t *tx) openThread(e core.OpenThread) {
 	id := core.ThreadID(t.nextID())
-	t.exec(`INSERT INTO threads (user_id, id, mode, title, created_at) VALUES ($1, $2, 'thread', $3, $4)`, t.user,
-		id, e.Title, ms(e.At))
+	t.exec(`INSERT INTO threads (user_id, id, mode, title, own, created_at) VALUES ($1, $2, 'thread', $3, $4, $5)`, t.user,
+		id, e.Title, flag(!e.Tainted), ms(e.At))
 	t.useThread(e.Identity, id)
 }
 
@@ -196,7 +196,7 @@ func (t *tx) useThread(identity core.IdentityID, thread core.ThreadID) {
 }
 
 func (t *tx) renameThread(e core.RenameThread) {
-	if t.count(`UPDATE threads SET title = $3 WHERE user_id = $1 AND id = $2 AND mode = 'thread'`, t.user, e.Thread,
+	if t.count(`UPDATE threads SET title = $3, own = 1 WHERE user_id = $1 AND id = $2 AND mode = 'thread'`, t.user, e.Thread,
 		e.Title) == 0 {
 		t.fail(core.ErrNotFound)
 	}

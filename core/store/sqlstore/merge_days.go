@@ -60,8 +60,8 @@ func (m move) numbers() renumbering {
 // threads have, and identities, which stay detached until the switch.
 func (p *pair) bringThreads(m *move) {
 	for _, named := range []struct{ name, where string }{{`''`, `IN`}, {`name`, `NOT IN`}} {
-		p.exec(`INSERT INTO threads (user_id, id, mode, title, name, last_position, edits, summaries, created_at)
-			SELECT CAST($2 AS bigint), id + $3, mode, title, `+named.name+`, last_position, edits, summaries, created_at FROM threads h
+		p.exec(`INSERT INTO threads (user_id, id, mode, title, own, name, last_position, edits, summaries, created_at)
+			SELECT CAST($2 AS bigint), id + $3, mode, title, own, `+named.name+`, last_position, edits, summaries, created_at FROM threads h
 			WHERE user_id = $1 AND id <> $4 AND name `+named.where+` (SELECT o.name FROM threads o WHERE o.user_id = $2 AND o.name <> '')`,
 			m.From, m.Into, m.plan.ID, m.plan.Was)
 	}

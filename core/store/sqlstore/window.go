@@ -333,10 +333,10 @@ func (s *Store) Messages(ctx context.Context, user core.UserID, ids []core.Messa
 	return out, err
 }
 
-const threadColumns = `user_id, id, mode, title, created_at`
+const threadColumns = `user_id, id, mode, title, own, created_at`
 
 func scanThread(row scanner) (t core.Thread, err error) {
-	return t, found(row.Scan(&t.User, &t.ID, &t.Mode, &t.Title, asTime(&t.CreatedAt)))
+	return t, found(row.Scan(&t.User, &t.ID, &t.Mode, &t.Title, &t.Own, asTime(&t.CreatedAt)))
 }
 
 // Thread returns a thread (0: the continuous one), or ErrNotFound.
