@@ -144,6 +144,7 @@ type CallRecord struct {
 	Tool        string
 	Text        string
 	At          time.Time
+	Changes     bool // the call may change something: its entry outlives the turn
 	// Result is recorded in the audit; empty: the call only read.
 	Result AuditResult
 }

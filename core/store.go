@@ -320,6 +320,9 @@ type Fetched struct {
 type JournalStore interface {
 	// Lookup returns the result of a journalled call; ok is false if there is none.
 	Lookup(ctx context.Context, user UserID, turn TurnID, step, index int) (text string, ok bool, err error)
+	// Earlier returns the journalled calls that may have changed something and that other turns made for one of the
+	// messages, in their order.
+	Earlier(ctx context.Context, user UserID, turn TurnID, messages []MessageID) ([]CallRecord, error)
 	// Record stores a call, and audits one that may change something. The first entry of an approved call fails with
 	// ErrRefused if no yes to it is left, and with ErrMoving while the user is frozen by a move.
 	Record(ctx context.Context, user UserID, r CallRecord) error

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -141,7 +142,7 @@ const begunMark = "begun\n"
 
 // journalled replays the call if it was made before, else makes and records it. A call that may change something is
 // recorded before it is made, too: if the process dies in between it is not repeated, and the model reads that its
-// effect is unknown.
+// effect is unknown. Nor is it repeated if another turn made it for the same message, as after a retry.
 func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall, c core.ToolUse) done {
 	e := entry(c, call)
 	e.Text = fingerprint(call)
@@ -156,6 +157,14 @@ func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall
 		return r.replayed(recorded)
 	}
 	if changes(tool) {
+		switch recorded, ok, err := r.earlier(ctx, c, e.Text); {
+		case err != nil:
+			return done{err: fmt.Errorf("look up earlier tool calls: %w", err)}
+		case ok && recorded == begunMark:
+			return failed(unknownEnd)
+		case ok:
+			return r.replayed(recorded)
+		}
 		begun := e
 		begun.Text += begunMark
 		if err := r.record(ctx, tool, c, begun, ""); err != nil {
@@ -163,6 +172,25 @@ func (r *run) journalled(ctx context.Context, tool core.Tool, call core.ToolCall
 		}
 	}
 	return r.make(ctx, tool, c, e)
+}
+
+// earlier returns the entry of the same call by another turn for the same messages. Each entry answers one call.
+func (r *run) earlier(ctx context.Context, c core.ToolUse, mark string) (entry string, ok bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.past == nil {
+		if r.past, err = r.Journal.Earlier(ctx, c.User, c.Turn, c.Inputs); err != nil {
+			return "", false, err
+		}
+		r.past = append([]core.CallRecord{}, r.past...) // not nil: it is known
+	}
+	for i, p := range r.past {
+		if entry, ok = strings.CutPrefix(p.Text, mark); ok {
+			r.past = slices.Delete(r.past, i, i+1)
+			return entry, true, nil
+		}
+	}
+	return "", false, nil
 }
 
 // make makes a call and records its result behind the text of its entry.
@@ -260,7 +288,11 @@ func (r *run) replayed(entry string) done {
 // fingerprint marks a journal entry with its call: a re-run in which the model makes
 // another call must not get that result.
 func fingerprint(call core.ToolCall) string {
-	sum := sha256.Sum256([]byte(call.Name + "\x00" + call.Arguments))
+	form, ok := canonical(call)
+	if !ok {
+		form = call.Name + "\x00" + call.Arguments
+	}
+	sum := sha256.Sum256([]byte(form))
 	return hex.EncodeToString(sum[:8]) + "\n"
 }
 

@@ -197,7 +197,8 @@ type run struct {
 	schemas int    // of specs, in tokens
 	sizes   []int  // of the messages from base on, in tokens
 	without counterfactual
-	mu      sync.Mutex // of out.Question, while calls run in parallel
+	mu      sync.Mutex        // of out.Question and past, while calls run in parallel
+	past    []core.CallRecord // calls of other turns for the same messages, which are not repeated; nil: not read yet
 	out     Outcome
 }
 
@@ -264,7 +265,7 @@ func (r *run) note(role core.Role, text string) {
 func (r *run) add(m core.ModelMessage, toolName string) {
 	r.push(m, r.tainted)
 	r.out.Messages = append(r.out.Messages, core.NewMessage{Role: m.Role, Kind: core.KindChat, Text: m.Content,
-		Tokens: core.TokensOf(r.Tokenizer, m.Content, m.ToolCalls),
+		Tokens:    core.TokensOf(r.Tokenizer, m.Content, m.ToolCalls),
 		ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: toolName, SentAt: r.Now(), Tainted: r.tainted,
 	})
 }

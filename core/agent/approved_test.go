@@ -80,3 +80,27 @@ func TestDecided_beginsOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestDecided_settlesTheCall checks that the call about which the person decided is not made again in the turn, however
+// the model writes it, although the model would make it without foreign words as well.
+func TestDecided_settlesTheCall(t *testing.T) {
+	t.Parallel()
+	for _, yes := range []bool{true, false} {
+		calls := 0
+		again := wish("2", "mail", `{ "to" : "ann" }`)
+		req := request(llmtest.Replies(llmtest.Call(again), llmtest.Call(again), llmtest.Say("done")),
+			registry(t, counted(&calls, func() {})))
+		req.Journal, req.Tainted, req.Foreign = &memoryJournal{}, true, make([]bool, len(req.Messages))
+		req.Permit = func(_ core.Tool, tainted bool) Verdict {
+			if tainted {
+				return Ask
+			}
+			return Allow
+		}
+		req.Decided = &Decided{Approval: 1, Call: wish("1", "mail", `{"to":"ann"}`), Yes: yes}
+		out, err := Run(t.Context(), req)
+		if want := map[bool]int{true: 1}[yes]; err != nil || calls != want || out.Question != nil {
+			t.Errorf("yes %t: %d calls, question %v, %v", yes, calls, out.Question, err)
+		}
+	}
+}

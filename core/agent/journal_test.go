@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -15,8 +17,9 @@ import (
 type memoryJournal struct {
 	mu      sync.Mutex
 	entries map[string]string
-	broken  error // of every look-up
-	refuses error // of every record
+	lasting []core.CallRecord // that may have changed something
+	broken  error             // of every look-up
+	refuses error             // of every record
 }
 
 func (j *memoryJournal) Lookup(_ context.Context, u core.UserID, t core.TurnID, step, index int) (string, bool, error) {
@@ -39,7 +42,51 @@ func (j *memoryJournal) Record(ctx context.Context, u core.UserID, c core.CallRe
 		j.entries = map[string]string{}
 	}
 	j.entries[fmt.Sprint(u, c.Turn, c.Step, c.Index)] = c.Text
+	if c.Changes {
+		same := func(o core.CallRecord) bool { return o.Turn == c.Turn && o.Step == c.Step && o.Index == c.Index }
+		j.lasting = append(slices.DeleteFunc(j.lasting, same), c)
+	}
 	return nil
+}
+
+func (j *memoryJournal) Earlier(_ context.Context, _ core.UserID, t core.TurnID,
+	_ []core.MessageID) ([]core.CallRecord, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(j.lasting), func(c core.CallRecord) bool { return c.Turn == t }), j.broken
+}
+
+// A second turn for the same message, as after a retry or for another answer, repeats no call that may have changed
+// something, however the model writes it. Calls beyond those are made.
+func TestJournal_anotherTurnRepeatsNoCall(t *testing.T) {
+	t.Parallel()
+	calls, journal := 0, &memoryJournal{}
+	tools := registry(t, counted(&calls, func() {}))
+	said := func(turn core.TurnID, arguments ...string) string {
+		var wishes []core.ToolCall
+		for n, a := range arguments {
+			wishes = append(wishes, wish(fmt.Sprint(n), "mail", a))
+		}
+		req := request(llmtest.Replies(llmtest.Call(wishes...), llmtest.Say("sent")), tools)
+		req.Journal, req.Call.Turn = journal, turn
+		out, err := Run(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Messages[1].Text
+	}
+	first := said(1, `{"to":"ann","n":1}`)
+	if again := said(2, `{ "n": 1, "to": "ann" }`); calls != 1 || again != first {
+		t.Errorf("%d calls, %q and then %q", calls, first, again)
+	}
+	if said(3, `{"to":"ann","n":1}`, `{"to":"ann","n":1}`); calls != 2 {
+		t.Errorf("%d calls after two wishes, of which one was granted before", calls)
+	}
+	begun := fingerprint(wish("", "mail", `{"to":"bob"}`)) + begunMark
+	journal.lasting = []core.CallRecord{{Turn: 4, Changes: true, Text: begun}}
+	if got := said(5, `{"to":"bob"}`); calls != 2 || !strings.Contains(got, "not known") {
+		t.Errorf("%d calls, %q after a call whose end is unknown", calls, got)
+	}
 }
 
 // counted returns an outside tool that counts its calls.

@@ -59,6 +59,9 @@ func (r *run) decided(ctx context.Context) error {
 		return nil
 	}
 	calls := r.accept([]core.ToolCall{r.Decided.Call})
+	if form, ok := canonical(r.Decided.Call); ok { // whatever was decided, this wish is settled
+		r.without.made = map[string]bool{form: true}
+	}
 	d := notDone(saidNo)
 	if r.Decided.Yes {
 		d = r.approved(ctx, calls[0])
@@ -136,7 +139,7 @@ func entry(c core.ToolUse, call core.ToolCall) core.CallRecord {
 func (r *run) record(ctx context.Context, tool core.Tool, c core.ToolUse, e core.CallRecord,
 	result core.AuditResult) error {
 	e.At = r.Now()
-	if changes(tool) {
+	if e.Changes = changes(tool); e.Changes {
 		e.Result = result
 	}
 	if err := r.Journal.Record(ctx, c.User, e); err != nil {

@@ -17,6 +17,8 @@ import (
 type Journal interface {
 	// Lookup returns the recorded text of a call.
 	Lookup(ctx context.Context, user core.UserID, turn core.TurnID, step, index int) (text string, ok bool, err error)
+	// Earlier returns the calls that may have changed something and that other turns made for the same messages.
+	Earlier(ctx context.Context, user core.UserID, turn core.TurnID, messages []core.MessageID) ([]core.CallRecord, error)
 	// Record stores a call, and replaces its earlier record.
 	Record(ctx context.Context, user core.UserID, r core.CallRecord) error
 }

@@ -264,11 +264,13 @@ func (f *finder) Search(ctx context.Context, q core.SearchQuery) (core.SearchRes
 				Message: m, Snippet: m.Text, FTS: true})
 			if h := &out.Hits[len(out.Hits)-1]; q.Matching && i > 0 && !strings.Contains(strings.ToLower(all[i-1].Text),
 				strings.ToLower(q.Query)) {
-				h.Before = core.Beside{Message: all[i-1].ID, Role: all[i-1].Role, Snippet: all[i-1].Text}
+				h.Before = core.Beside{Message: all[i-1].ID, Role: all[i-1].Role, Snippet: all[i-1].Text,
+					Foreign: all[i-1].Foreign()}
 			}
 			if h := &out.Hits[len(out.Hits)-1]; q.Matching && i+1 < len(all) && !strings.Contains(strings.ToLower(all[i+1].Text),
 				strings.ToLower(q.Query)) {
-				h.After = core.Beside{Message: all[i+1].ID, Role: all[i+1].Role, Snippet: all[i+1].Text}
+				h.After = core.Beside{Message: all[i+1].ID, Role: all[i+1].Role, Snippet: all[i+1].Text,
+					Foreign: all[i+1].Foreign()}
 			}
 		}
 	}

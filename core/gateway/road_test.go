@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/gateway"
 )
@@ -472,4 +474,22 @@ func TestAReplyClaimsItsSummary(t *testing.T) {
 	s.full.Store(true)
 	w.say("two")
 	waitFor(t, func() bool { return due() == 1 })
+}
+
+// TestReceive_noEventEndsTheProcess checks that a time that no calendar has is replaced, and that a panic about an event
+// is an error.
+func TestReceive_noEventEndsTheProcess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	in := core.Inbound{Address: w.address(), Kind: core.InMessage, Text: "hello there"}
+	for n, at := range []time.Time{time.UnixMilli(1 << 51), time.UnixMilli(-1 << 60), {}} {
+		in.EventID = fmt.Sprint("odd", n)
+		in.NativeID, in.Address.External, in.SentAt = in.EventID, "a stranger "+in.EventID, at
+		w.receive(in)
+	}
+	broken := gateway.New(gateway.Options{Store: struct{ gateway.Store }{}, Commands: noCommands{}, Log: zap.NewNop(),
+		Now: time.Now})
+	if err := broken.Receive(t.Context(), in); err == nil {
+		t.Error("a panic is no error")
+	}
 }

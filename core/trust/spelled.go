@@ -45,7 +45,7 @@ func spelled(text string) string {
 		word := text[:end]
 		latin := strings.ContainsFunc(word, func(r rune) bool { return unicode.Is(unicode.Latin, r) })
 		for _, r := range word {
-			if latin && unicode.In(r, unicode.Cyrillic, unicode.Greek) {
+			if unseen(r) || latin && unicode.In(r, unicode.Cyrillic, unicode.Greek) {
 				out.WriteString(escape(r))
 				continue
 			}
@@ -55,13 +55,20 @@ func spelled(text string) string {
 			break
 		}
 		r, size := utf8.DecodeRuneInString(text)
-		if text = text[size:]; Obeyed(r) || unicode.Is(unicode.Cf, r) {
+		if text = text[size:]; Obeyed(r) || unseen(r) {
 			out.WriteString(escape(r))
 			continue
 		}
 		out.WriteRune(r)
 	}
 	return out.String()
+}
+
+// unseen reports whether a character shows nothing, or a blank that is no usual one.
+func unseen(r rune) bool {
+	const brailleBlank = '\u2800'
+	return r == brailleBlank || unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point,
+		unicode.Variation_Selector) || r != ' ' && unicode.Is(unicode.Zs, r)
 }
 
 // escape returns a character as JSON escapes it.

@@ -17,6 +17,8 @@ func TestSpelled(t *testing.T) {
 		`"<a&b>\/"`:                           `"<a&b>/"`,
 		"\"abc\u202efed\u2066\"":              `"abc\u202efed\u2066"`,
 		`"a\u200bb\ufeff"`:                    `"a\u200bb\ufeff"`,
+		"\"a\u2800\u3164\u115f\u1160\uffa0\"": `"a\u2800\u3164\u115f\u1160\uffa0"`,
+		"\"\u034f\u17b4\ufe0f\u00a0\u3000\"":  `"\u034f\u17b4\ufe0f\u00a0\u3000"`,
 		"\"p\u0430ypal.com\"":                 `"p\u0430ypal.com"`,
 		"\"\u043f\u0430\u043f\u0430 \u03b1\u03b2 Z\u00fcrich 日本\"": "\"\u043f\u0430\u043f\u0430 \u03b1\u03b2 Z\u00fcrich 日本\"",
 		`"\ud800"`:              `"\ud800"`,

@@ -489,8 +489,14 @@ CREATE TABLE journal (
 	call    bigint NOT NULL,
 	name    text   NOT NULL,
 	body    text   NOT NULL,
+	-- message_id: the newest message that the turn answers, of calls that may change something; these stay for
+	-- a while, as another turn may answer the same message.
+	message_id bigint NOT NULL DEFAULT 0,
+	at      bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, turn_id, step, call)
 );
+CREATE INDEX journal_message ON journal (user_id, message_id) WHERE message_id > 0;
+CREATE INDEX journal_at ON journal (at) WHERE message_id > 0;
 
 -- Stretches of old messages as prompts of the strategy long show them. first and
 -- last are positions; a stale page has no forms until it is made anew.

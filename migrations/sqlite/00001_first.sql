@@ -458,8 +458,14 @@ CREATE TABLE journal (
 	call    bigint NOT NULL,
 	name    text   NOT NULL,
 	body    text   NOT NULL,
+	-- message_id: the newest message that the turn answers, of calls that may change something; these stay for
+	-- a while, as another turn may answer the same message.
+	message_id bigint NOT NULL DEFAULT 0,
+	at      bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, turn_id, step, call)
 ) WITHOUT ROWID;
+CREATE INDEX journal_message ON journal (user_id, message_id) WHERE message_id > 0;
+CREATE INDEX journal_at ON journal (at) WHERE message_id > 0;
 
 -- Stretches of old messages as prompts of the strategy long show them. first and
 -- last are positions; a stale page has no forms until it is made anew.
@@ -856,7 +862,9 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
 	('jobs', 'jobs_running', '200 40 2'),
 	('jobs', 'jobs_summary', '50 2 1'),
 	('jobs', 'jobs_waiting', '300 3 2 1'),
-	('journal', 'journal', '50 2 2 2 1'),
+	('journal', 'journal', '5000 50 2 2 1'),
+	('journal', 'journal_message', '2000 20 1'),
+	('journal', 'journal_at', '2000 2'),
 	('loops', 'loops', '20000 20 1'),
 	('loops', 'loops_changed', '20000 20 1'),
 	('loops', 'loops_open', '5000 5 2'),

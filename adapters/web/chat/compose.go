@@ -194,7 +194,11 @@ func (r *Room) receive(v *web.Visit, f form, door core.Identity, thread core.Thr
 	return nil
 }
 
+// withFiles adds placeholders of files to a text, except to a command: they would be among its words.
 func withFiles(text string, files []core.Attachment) string {
+	if strings.HasPrefix(text, "/") || strings.HasPrefix(text, "!") {
+		return text
+	}
 	for _, a := range files {
 		text = strings.TrimLeft(text+"\n"+placeholder(a), "\n")
 	}

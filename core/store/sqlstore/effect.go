@@ -260,9 +260,10 @@ func (t *tx) dropTurn(id core.TurnID, l core.Lease) {
 	t.end(l, "")
 }
 
-// forgetCalls drops the journal of a finished turn.
+// forgetCalls drops the calls of a finished turn that only read. The others stay, as another turn may answer the same
+// message.
 func (t *tx) forgetCalls(id core.TurnID) {
-	t.exec(`DELETE FROM journal WHERE user_id = $1 AND turn_id = $2`, t.user, id)
+	t.exec(`DELETE FROM journal WHERE user_id = $1 AND turn_id = $2 AND message_id = 0`, t.user, id)
 }
 
 // Requests to a running turn.

@@ -328,6 +328,10 @@ func (t *tx) rewrite(old core.Message, m core.NewMessage, now time.Time) {
 		t.user, old.ID, old.Revision, old.Text, ms(now))
 	t.exec(`UPDATE messages SET body = $3, tokens = $4, revision = revision + 1 WHERE user_id = $1 AND id = $2`,
 		t.user, old.ID, m.Text, m.Tokens)
+	if brought := (&core.Message{Role: m.Role, ForwardedFrom: m.ForwardedFrom, Tainted: m.Tainted, Quote: m.Quote,
+		Attachments: m.Attachments, Identity: 1}); brought.Foreign() && !old.Foreign() {
+		t.alter(old.ID, func(m *core.Message) { m.Tainted = true }) // the edit brings somebody else's words
+	}
 	t.withdraw(old)
 	t.reindex(old, m.Text)
 	t.reembedMessage(old)

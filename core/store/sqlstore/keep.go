@@ -107,6 +107,17 @@ func (s *Store) Lookup(ctx context.Context, user core.UserID, turn core.TurnID, 
 	return body, err == nil, wrap("look up call", optional(err))
 }
 
+// Earlier returns the calls of other turns for messages; see core.JournalStore.
+func (s *Store) Earlier(ctx context.Context, user core.UserID, turn core.TurnID,
+	messages []core.MessageID) (out []core.CallRecord, err error) {
+	scan := fields(func(c *core.CallRecord) []any { return []any{&c.Turn, &c.Step, &c.Index, &c.Tool, &c.Text} })
+	for message := range until(&err, messages) {
+		err = addTo(&out, s.one(ctx), scan, `SELECT turn_id, step, call, name, body FROM journal
+			WHERE user_id = $1 AND message_id = $2 AND message_id > 0 AND turn_id <> $3 ORDER BY turn_id, step, call`, user, message, turn)
+	}
+	return out, wrap("look up earlier calls", err)
+}
+
 // Record journals the result of a call of an outside tool.
 func (s *Store) Record(ctx context.Context, user core.UserID, c core.CallRecord) error {
 	update := s.updateFrozen
@@ -122,9 +133,13 @@ func (s *Store) Record(ctx context.Context, user core.UserID, c core.CallRecord)
 			t.recordApproved(c)
 			return
 		}
-		t.exec(`INSERT INTO journal (user_id, turn_id, step, call, name, body) VALUES ($1, $2, $3, $4, $5, $6)
+		message := core.MessageID(0)
+		if c.Changes {
+			message = slices.Max(append(t.turn(c.Turn).Inputs, 0))
+		}
+		t.exec(`INSERT INTO journal (user_id, turn_id, step, call, name, body, message_id, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 			ON CONFLICT (user_id, turn_id, step, call) DO UPDATE SET name = excluded.name, body = excluded.body`, t.user, c.Turn,
-			c.Step, c.Index, c.Tool, c.Text)
+			c.Step, c.Index, c.Tool, c.Text, message, ms(c.At))
 	})
 }
 
@@ -154,6 +169,7 @@ func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 			{`DELETE FROM tries WHERE until <= $1`, ms(now)},
 			{`DELETE FROM rates WHERE at < $1`, now.UnixMicro()},
 			{`DELETE FROM once WHERE at < $1`, ms(raw)},
+			{`DELETE FROM journal WHERE message_id > 0 AND at < $1`, ms(raw)},
 		} {
 			total += t.count(step.query, step.before)
 		}

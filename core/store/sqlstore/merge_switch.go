@@ -96,8 +96,8 @@ func (p *pair) switchTurns(m *move, r renumbering, _ time.Time) {
 		last := valueOf[int64](p, `SELECT `+lastPosition+` FROM threads h WHERE h.user_id = $1 AND h.id = $2`, m.Into, t.Thread)
 		last = p.restand(m.Into, t, last)
 		p.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, m.Into, t.Thread, last)
-		p.exec(`INSERT INTO journal (user_id, turn_id, step, call, name, body) SELECT CAST($2 AS bigint), turn_id + $3, step, call, name, body FROM journal WHERE user_id = $1 AND turn_id = $4`,
-			m.From, m.Into, m.plan.ID, id)
+		p.exec(`INSERT INTO journal (user_id, turn_id, step, call, name, body, message_id, at) SELECT CAST($2 AS bigint), turn_id + $3, step, call, name, body, CASE WHEN message_id > 0 THEN message_id + $5 ELSE 0 END, at FROM journal WHERE user_id = $1 AND turn_id = $4`,
+			m.From, m.Into, m.plan.ID, id, m.plan.Message)
 		p.exec(`INSERT INTO usage (user_id, day, reserved, task_reserved) SELECT user_id, day, reserved, CASE WHEN task_id > 0 THEN reserved ELSE 0 END FROM turns WHERE user_id = $1 AND id = $2 AND reserved > 0
 			ON CONFLICT (user_id, day) DO UPDATE SET reserved = usage.reserved + excluded.reserved, task_reserved = usage.task_reserved + excluded.task_reserved`,
 			m.Into, there)

@@ -51,6 +51,9 @@ func (t *tx) blank(m core.Message) {
 	}
 	if turn := t.turn(m.Turn); slices.Contains(turn.Inputs, m.ID) {
 		t.forgetCalls(m.Turn)
+		for _, id := range turn.Inputs {
+			t.exec(`DELETE FROM journal WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user, id)
+		}
 		t.redactTools(m, turn)
 	}
 }

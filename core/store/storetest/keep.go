@@ -285,6 +285,7 @@ func keepCases() []testCase {
 		{"a lease has one holder and its fence grows with each change", testLease},
 		{"a shared rate is the limiter of one process", testRates},
 		{"a journal is replayed and ends with its turn", testJournal},
+		{"a call that may change something is known to later turns for its message", testEarlierCalls},
 		{"Sweep drops raw payloads and keeps the rest", testSweep},
 		{"Ping answers", func(b *bench) { b.must(b.Ping(b.ctx)) }},
 		{"a cancelled call writes nothing", testCancelled},
@@ -375,6 +376,39 @@ func testJournal(b *bench) {
 	_, ok, err = b.Lookup(b.ctx, b.user.ID, t.ID, 0, 0)
 	b.must(err)
 	equal(b, "after the turn", ok, false)
+}
+
+func testEarlierCalls(b *bench) {
+	t := b.turn("pay ann")
+	call := core.CallRecord{Turn: t.ID, Step: 1, Tool: "pay", Text: "paid", At: b.now, Changes: true}
+	b.must(b.Record(b.ctx, b.user.ID, call))
+	b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, Step: 2, Tool: "weather", Text: "rain", At: b.now}))
+	earlier := func(turn core.TurnID, want int, inputs ...core.MessageID) {
+		b.t.Helper()
+		got, err := b.Earlier(b.ctx, b.user.ID, turn, inputs)
+		b.must(err)
+		equal(b, "earlier calls", len(got), want)
+		if want > 0 {
+			equal(b, "the call", got[0].Tool+": "+got[0].Text, "pay: paid")
+		}
+	}
+	earlier(t.ID, 0, t.Inputs...) // its own
+	b.answer(t, "done")
+	_, ok, err := b.Lookup(b.ctx, b.user.ID, t.ID, 2, 0)
+	b.must(err)
+	equal(b, "what only read, after the turn", ok, false)
+	earlier(t.ID+1000, 1, t.Inputs...)
+	other := b.turn("pay ben")
+	earlier(other.ID, 0, other.Inputs...)
+	earlier(other.ID, 1, append(other.Inputs, t.Inputs...)...)
+	b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
+	earlier(other.ID, 0, t.Inputs...)
+	call.Turn = other.ID
+	b.must(b.Record(b.ctx, b.user.ID, call))
+	b.answer(other, "done")
+	b.now = b.now.Add(2 * time.Hour)
+	b.sweep()
+	earlier(other.ID+1000, 0, other.Inputs...)
 }
 
 // sweep removes raw payloads older than an hour, and returns the number.

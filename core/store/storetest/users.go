@@ -192,6 +192,7 @@ func everybodys() map[string]string {
 		`DELETE FROM sessions WHERE expires_at`:               swept,
 		`IN (SELECT kind, hash FROM codes WHERE expires_at`:   swept,
 		`DELETE FROM codes WHERE expires_at`:                  swept,
+		`DELETE FROM journal WHERE message_id > 0 AND at`:     swept,
 		`DELETE FROM once WHERE at`:                           swept,
 		`DELETE FROM audit WHERE at`:                          swept,
 		`UPDATE events SET payload = NULL, state = 'done'`:    swept,
