@@ -27,17 +27,12 @@ type driver struct {
 
 // figures are what was measured.
 type figures struct {
-	Start float64  `json:"start_s"` // to the first request for updates
-	Idle  []memory `json:"idle"`
-	Paced level    `json:"paced"` // one person
-	Floor float64  `json:"floor_p50_ms"`
-	Loads []level  `json:"loads"`
-}
-
-// memory is what the processes take some time after the start, before the first message.
-type memory struct {
-	After float64 `json:"after_s"`
-	resources
+	Start   float64   `json:"start_s"` // to the first request for updates
+	Fresh   resources `json:"fresh"`   // shortly after the start
+	Settled resources `json:"settled"` // some time later, before the first message
+	Paced   level     `json:"paced"`   // one person
+	Floor   float64   `json:"floor_p50_ms"`
+	Loads   []level   `json:"loads"`
 }
 
 // level is a number of people who wrote at the same time, with what the processes took after it.
@@ -52,19 +47,23 @@ type level struct {
 }
 
 // print writes the figures as a table.
-func (f *figures) print(to io.Writer) {
+func (f *figures) print(to io.Writer, settle time.Duration) {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "start to the first poll\t%.2f s\n", f.Start)
-	for _, m := range f.Idle {
-		fmt.Fprintf(w, "memory after %.0f s\t%.0f MB (%.0f its own)\n", m.After, m.RSS, m.Own)
+	fmt.Fprintf(w, "memory %s later\t%s\n", fresh, f.Fresh)
+	if settle > 0 {
+		fmt.Fprintf(w, "memory %s later\t%s\n", fresh+settle, f.Settled)
 	}
-	fmt.Fprintf(w, "floor at the pace of one person\t%.1f ms; overhead p50 %.1f × that\n", f.Floor, f.Paced.P50/f.Floor)
+	fmt.Fprintf(w, "floor at the pace of one person\tp50 %.1f ms; the overhead is %.1f × that\n", f.Floor, f.Paced.P50/f.Floor)
 	for _, l := range append([]level{f.Paced}, f.Loads...) {
-		fmt.Fprintf(w, "%d people, %d turns\toverhead p50 / p95 %.1f / %.1f ms, %.0f turns a second, processor %.1f ms a turn, "+
-			"memory %.0f MB (%.0f)\n", l.People, l.Turns, l.P50, l.P95, l.Rate, l.CPU, l.RSS, l.Own)
+		fmt.Fprintf(w, "people at once: %d; turns: %d\toverhead p50 / p95 %.1f / %.1f ms; %.0f turns a second; "+
+			"processor %.1f ms a turn; memory %s\n", l.People, l.Turns, l.P50, l.P95, l.Rate, l.CPU, l.resources)
 	}
 	_ = w.Flush()
 }
+
+// String has the memory, and in brackets what is the processes' own.
+func (r resources) String() string { return fmt.Sprintf("%.0f MB (%.0f)", r.RSS, r.Own) }
 
 const (
 	patience    = time.Minute            // for an answer

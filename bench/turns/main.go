@@ -94,7 +94,7 @@ func run(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	f.print(os.Stdout)
+	f.print(os.Stdout, p.settle)
 	if p.json != "" {
 		text, err := json.MarshalIndent(f, "", "\t")
 		if err == nil {
@@ -108,7 +108,7 @@ func run(ctx context.Context, p plan) error {
 }
 
 const (
-	first  = 3 * time.Second // from the first poll to the first look at the memory
+	fresh  = 3 * time.Second // from the first poll to the first look at the memory
 	warmUp = 5               // turns that are not measured
 )
 
@@ -121,25 +121,25 @@ func measure(ctx context.Context, d *driver, dir string) (*figures, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	for _, wait := range []time.Duration{first, d.settle} {
-		if err := sleep(ctx, wait); err != nil {
-			return nil, err
-		}
-		f.Idle = append(f.Idle, memory{time.Since(begun).Seconds(), d.program.usage()})
+	err := sleep(ctx, fresh)
+	if err == nil {
+		f.Fresh = d.program.usage()
+		err = sleep(ctx, d.settle)
 	}
-	_, err := d.drive(ctx, 1, func(n int) bool { return n < warmUp })
+	if err == nil {
+		f.Settled = d.program.usage()
+		_, err = d.drive(ctx, 1, func(n int) bool { return n < warmUp })
+	}
 	if err == nil {
 		f.Paced, err = d.drive(ctx, 1, func(n int) bool { return n < d.turns })
 	}
 	if err == nil {
 		f.Floor, err = d.floor(ctx, dir)
 	}
-	for _, people := range d.loads {
-		if err != nil {
-			break
-		}
-		end, l := time.Now().Add(d.loadFor), level{}
-		l, err = d.drive(ctx, people, func(int) bool { return time.Now().Before(end) })
+	for i := 0; err == nil && i < len(d.loads); i++ {
+		end := time.Now().Add(d.loadFor)
+		var l level
+		l, err = d.drive(ctx, d.loads[i], func(int) bool { return time.Now().Before(end) })
 		f.Loads = append(f.Loads, l)
 	}
 	return f, err

@@ -95,7 +95,14 @@ func (s *services) telegram(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		s.answered(s.mark(body), time.Now())
+		at, mark := time.Now(), s.mark(body)
+		s.mu.Lock()
+		if t := s.turns[mark]; t != nil {
+			t.answered = at
+			close(t.done)
+			delete(s.turns, mark)
+		}
+		s.mu.Unlock()
 	}
 	s.bot.ServeHTTP(w, r)
 }
@@ -107,16 +114,6 @@ func (s *services) mark(text []byte) string {
 		newest = max(newest, string(m))
 	}
 	return newest
-}
-
-func (s *services) answered(mark string, at time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t := s.turns[mark]; t != nil {
-		t.answered = at
-		close(t.done)
-		delete(s.turns, mark)
-	}
 }
 
 // model streams an answer with the newest mark in the prompt, or a summary. What the program asks after the answer was

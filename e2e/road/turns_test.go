@@ -40,14 +40,15 @@ func TestTheTurnBenchmarkMeasures(t *testing.T) {
 			Own   float64 `json:"own_mb"`
 		}
 		var f struct {
-			Start float64 `json:"start_s"`
-			Floor float64 `json:"floor_p50_ms"`
-			Idle  []level
-			Paced level
-			Loads []level
+			Start          float64 `json:"start_s"`
+			Floor          float64 `json:"floor_p50_ms"`
+			Fresh, Settled level
+			Paced          level
+			Loads          []level
 		}
 		e2etest.Must(t, json.Unmarshal(text, &f))
-		if f.Start <= 0 || f.Floor <= 0 || len(f.Idle) != 2 || f.Paced.Turns != 3 || len(f.Loads) != 2 {
+		if f.Start <= 0 || f.Floor <= 0 ||
+			f.Fresh.RSS <= f.Fresh.Own || f.Settled.Own <= 0 || f.Paced.Turns != 3 || len(f.Loads) != 2 {
 			t.Errorf("got %s", text)
 		}
 		for _, l := range append(f.Loads, f.Paced) {
