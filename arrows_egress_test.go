@@ -36,7 +36,7 @@ func dialing() map[string][]string {
 
 // badDials refuses every way out but the one.
 func badDials(f source) []string {
-	if f.dir == wayOut || isSuite(f.dir) || roomOf(f.dir) == "e2e" || slices.Contains(dialers(), f.name) {
+	if f.dir == wayOut || isSuite(f.dir) || isBeside(f.dir) || slices.Contains(dialers(), f.name) {
 		return nil
 	}
 	names := map[string][]string{}

@@ -130,6 +130,8 @@ func TestAllowedCodeIsNotRefused(t *testing.T) {
 		"core/store/sqlite/c_test.go":         imports("core/store/storetest"),
 		"adapters/telegram/telegramtest/a.go": imports("adapters/adaptertest"),
 		"e2e/a.go":                            imports("adapters/telegram/telegramtest"),
+		"bench/turns/a.go":                    imports("adapters/telegram/telegramtest"),
+		"bench/turns/b.go":                    "package main\nimport \"net/http\"\nvar _ = http.Post\n",
 		"e2e/peer/go.mod":                     "module peer\n",
 		"e2e/peer/main.go":                    imports("cmd/everthread"),
 		"core/recall/a.go": `package recall

@@ -214,7 +214,7 @@ func roomOf(dir string) string {
 	switch parts[0] {
 	case ".", "core", "adapters", "configs":
 		depth = 2
-	case "cmd", "scheduler", "migrations", "deploy", "e2e":
+	case "cmd", "scheduler", "migrations", "deploy", "e2e", "bench":
 	default:
 		return ""
 	}
@@ -246,6 +246,10 @@ func isLeaf(room string) bool {
 func isOperators(room string) bool {
 	return slices.Contains([]string{"core/doctor", "core/setup"}, room)
 }
+
+// isBeside is true for what stands beside the program: end-to-end tests, and tools of
+// developers such as benchmarks. They may import anything.
+func isBeside(dir string) bool { return slices.Contains([]string{"e2e", "bench"}, roomOf(dir)) }
 
 // isSuite is true for packages that serve tests only, such as storetest.
 func isSuite(dir string) bool { return strings.HasSuffix(dir, "test") }
@@ -309,7 +313,7 @@ func refusal(dir, target string) string {
 		return ""
 	}
 	if isSuite(ours) {
-		if isSuite(dir) || roomOf(dir) == "e2e" {
+		if isSuite(dir) || isBeside(dir) {
 			return ""
 		}
 		return "only tests import a test suite"
@@ -323,7 +327,7 @@ func refusal(dir, target string) string {
 // arrow says why the room from may not import the room to, or nothing.
 func arrow(from, to string) string {
 	switch {
-	case from == to, to == "core", from == "cmd", from == "e2e":
+	case from == to, to == "core", from == "cmd", isBeside(from):
 		return ""
 	case isOperators(to):
 		return "only cmd imports what operators use"
@@ -336,8 +340,8 @@ func arrow(from, to string) string {
 		return "" // it plugs them together
 	case to == "cmd":
 		return "nothing imports cmd"
-	case to == "e2e":
-		return "nothing imports e2e"
+	case isBeside(to):
+		return "nothing imports " + to
 	case to == "configs/section" && (from == "configs" || from == "core/channel" || isAdapter(from)):
 		return "" // a channel owns its part of the configuration
 	case from == "configs" && to == "core/llm/catalog":

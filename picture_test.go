@@ -60,7 +60,7 @@ func imports(files []source) map[string][]string {
 	out := map[string][]string{}
 	for _, f := range files {
 		room := roomOf(f.dir)
-		if f.test || isSuite(f.dir) || room == "e2e" || room == "deploy" || strings.HasPrefix(room, "scripts") {
+		if f.test || isSuite(f.dir) || isBeside(room) || room == "deploy" || strings.HasPrefix(room, "scripts") {
 			continue
 		}
 		out[room] = append(out[room], "")
