@@ -79,7 +79,8 @@ func said(f map[string]json.RawMessage, reply bool, name string) channel.Content
 		return channel.Bare("call")
 	case msgtype == msgLive:
 		return channel.Bare("live location, which is not followed")
-	case strings.HasPrefix(msgtype, verifying), body == "" && msgtype != "" && msgtype != "m.text" && msgtype != "m.notice":
+	case strings.HasPrefix(msgtype, verifying),
+		body == "" && msgtype != "" && msgtype != "m.text" && msgtype != "m.notice":
 		return channel.Object("unsupported:", msgtype)
 	}
 	return channel.Words(body)

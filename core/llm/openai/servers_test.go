@@ -253,22 +253,22 @@ func TestModel_noLadder(t *testing.T) {
 // TestModel_saysWhatIsMissing: a refusal for want of money says so, and not that the key is wrong or to try later.
 func TestModel_saysWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	for body, c := range map[string]struct {
-		status int
-		words  string
+	for _, c := range []struct {
+		status      int
+		words, body string
 	}{
-		`{"code":30001,"message":"Sorry, your account balance is insufficient"}`:                                 {403, "no credit"},
-		`{"error":{"code":"1113","message":"余额不足或无可用资源包,请充值。"}}`:                                                 {429, "no credit"},
-		refusing("insufficient balance"):                                                                         {429, "no credit"},
-		refusing("Your credits are exhausted"):                                                                   {403, "no credit"},
-		refusing("slow down"):                                                                                    {429, "rate limit"},
-		refusing("Request too large on tokens per min (TPM): Limit 3000, Requested 4123"):                        {429, "tokens in a minute"},
-		refusing("Rate limit reached on tokens per min (TPM): Limit 3000, Used 2000, Requested 1123, try later"): {429, "rate limit"},
-		refusing("Rate limit reached on requests per min (RPM): Limit 3, Used 3, Requested 1"):                   {429, "rate limit"},
+		{403, "no credit", `{"code":30001,"message":"Sorry, your account balance is insufficient"}`},
+		{429, "no credit", `{"error":{"code":"1113","message":"余额不足或无可用资源包,请充值。"}}`},
+		{429, "no credit", refusing("insufficient balance")},
+		{403, "no credit", refusing("Your credits are exhausted")},
+		{429, "rate limit", refusing("slow down")},
+		{429, "tokens in a minute", refusing("Request too large on tokens per min (TPM): Limit 3000, Requested 4123")},
+		{429, "rate limit", refusing("On tokens per min (TPM): Limit 3000, Used 2000, Requested 1123, try later")},
+		{429, "rate limit", refusing("On requests per min (RPM): Limit 3, Used 3, Requested 1")},
 	} {
-		s := asking(t, func(sent, int) (int, string) { return c.status, body })
+		s := asking(t, func(sent, int) (int, string) { return c.status, c.body })
 		if err := ask(t.Context(), s.model, prompt()).err; err == nil || !strings.Contains(err.Error(), c.words) {
-			t.Errorf("%s: got %v, want %q", body, err, c.words)
+			t.Errorf("%s: got %v, want %q", c.body, err, c.words)
 		}
 	}
 }
