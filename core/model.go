@@ -74,6 +74,8 @@ type Delta struct {
 	Thought bool
 	// Reduced lists, in the last Delta, what the request was sent without because the server refused it whole.
 	Reduced []Reduction
+	// Pictured reports, in the last Delta, that the model sent a picture, which is not part of Text.
+	Pictured bool
 }
 
 // AppendTo adds the text of a delta to that of the earlier ones.

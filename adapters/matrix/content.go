@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/net/html"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
@@ -18,21 +15,30 @@ import (
 // asMessages are the types of events, besides messages, that are read as messages of a msgtype.
 var asMessages = map[string]string{typeSticker: typeSticker, "m.call.invite": msgCall,
 	"m.poll.start": msgPoll, "org.matrix.msc3381.poll.start": msgPoll,
-	"m.poll.end": msgPollEnd, "org.matrix.msc3381.poll.end": msgPollEnd}
+	"m.poll.end": msgPollEnd, "org.matrix.msc3381.poll.end": msgPollEnd,
+	"m.beacon_info": msgLive, "org.matrix.msc3672.beacon_info": msgLive}
 
 // Values of msgtype for events that have none.
 const (
 	msgPoll    = "poll"
 	msgPollEnd = "poll end"
 	msgCall    = "call"
+	msgLive    = "live location"
 )
 
-// asMessage returns an event of asMessages as a message.
+// verifying begins the types of messages in which a client offers to compare keys, with a body that nobody wrote.
+const verifying = "m.key.verification."
+
+// asMessage returns an event of asMessages as a message. The beginning of a live location is a state, which no client
+// encrypts; nothing of what it says is read.
 func (e event) asMessage() event {
 	kind, f := asMessages[e.Type], e.fields()
-	if kind == "" || f == nil || e.StateKey != nil {
+	begun := kind == msgLive && string(f["live"]) == "true" && e.StateKey != nil && strings.HasPrefix(
+		strings.TrimPrefix(*e.StateKey, "_"), e.Sender)
+	if kind == "" || f == nil || (e.StateKey != nil || kind == msgLive) && !begun {
 		return e
 	}
+	e.opened = e.opened || begun
 	f["msgtype"], _ = json.Marshal(kind)
 	if raw, err := json.Marshal(f); err == nil {
 		e.Type, e.Content = typeMessage, raw
@@ -71,7 +77,10 @@ func said(f map[string]json.RawMessage, reply bool, name string) channel.Content
 		return channel.Object("poll ended:", extensible(f))
 	case msgtype == msgCall:
 		return channel.Bare("call")
-	case body == "" && msgtype != "" && msgtype != "m.text" && msgtype != "m.notice":
+	case msgtype == msgLive:
+		return channel.Bare("live location, which is not followed")
+	case strings.HasPrefix(msgtype, verifying),
+		body == "" && msgtype != "" && msgtype != "m.text" && msgtype != "m.notice":
 		return channel.Object("unsupported:", msgtype)
 	}
 	return channel.Words(body)
@@ -178,147 +187,6 @@ func forwarded(f map[string]json.RawMessage) string {
 		}
 	}
 	return ""
-}
-
-// linked returns the body of a message. If its HTML says more, such as addresses behind words, it returns that as
-// Markdown. A command stays as it is typed.
-func linked(f map[string]json.RawMessage, body string) string {
-	source := text(f["formatted_body"])
-	if source == "" || text(f["format"]) != "org.matrix.custom.html" || strings.HasPrefix(body, "/") ||
-		strings.HasPrefix(body, "!") {
-		return body
-	}
-	w := htmlText{body: body}
-	for z := html.NewTokenizer(strings.NewReader(source)); z.Next() != html.ErrorToken; {
-		w.token(z.Token())
-	}
-	w.close(0)
-	if !w.more {
-		return body
-	}
-	return strings.TrimSpace(w.out.String())
-}
-
-// htmlText turns the HTML of a message into Markdown, token by token.
-type htmlText struct {
-	body   string
-	more   bool // it says something that body does not
-	hidden int  // depth of elements that are left out
-	quotes int  // depth of block quotes
-	fresh  bool // a line begins before the next words
-	ends   []string
-	out    strings.Builder
-}
-
-func (w *htmlText) write(s string) {
-	if w.hidden > 0 || s == "" || w.fresh && strings.TrimSpace(s) == "" {
-		return
-	}
-	if w.fresh {
-		if w.out.Len() > 0 {
-			w.out.WriteByte('\n')
-		}
-		w.out.WriteString(strings.Repeat("> ", w.quotes))
-		w.fresh = false
-	}
-	w.out.WriteString(s)
-}
-
-// marksOf are elements that change what their words say, by the mark around them.
-var marksOf = map[string]string{"del": "~~", "s": "~~", "strike": "~~", "code": "`", "pre": "```"}
-
-// lines are elements that begin a line.
-var lines = []string{"p", "div", "li", "ul", "ol", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "br", "hr", "blockquote"}
-
-// empty are elements without an end.
-var empty = []string{"br", "hr", "img"}
-
-// deepest bounds the nesting of elements that are read.
-const deepest = 100
-
-func (w *htmlText) token(t html.Token) {
-	switch t.Type {
-	case html.TextToken:
-		w.write(t.Data)
-	case html.StartTagToken, html.SelfClosingTagToken:
-		w.begin(t)
-	case html.EndTagToken:
-		w.end(t.Data)
-	}
-}
-
-func (w *htmlText) begin(t html.Token) {
-	if slices.Contains(lines, t.Data) {
-		w.fresh = true
-	}
-	if t.Data == "li" {
-		w.write("- ")
-	}
-	if t.Type == html.SelfClosingTagToken || slices.Contains(empty, t.Data) || len(w.ends) > deepest {
-		return
-	}
-	before, after := w.mark(t)
-	w.write(before)
-	w.ends = append(w.ends, t.Data+"\x00"+after)
-	switch t.Data {
-	case "mx-reply":
-		w.hidden++
-	case "blockquote":
-		w.quotes++
-	}
-}
-
-// mark returns what stands around the words of an element.
-func (w *htmlText) mark(t html.Token) (before, after string) {
-	at := func(name string) (string, bool) {
-		for _, a := range t.Attr {
-			if a.Key == name {
-				return a.Val, true
-			}
-		}
-		return "", false
-	}
-	if address, ok := at("href"); ok && t.Data == "a" && w.hidden == 0 {
-		w.more = w.more || !strings.Contains(w.body, address)
-		return "[", "](" + address + ")"
-	}
-	if _, ok := at("data-mx-spoiler"); ok {
-		w.more = true
-		return "||", "||"
-	}
-	mark := marksOf[t.Data]
-	if strings.HasPrefix(mark, "~") && w.hidden == 0 && !strings.Contains(w.body, "~") {
-		w.more = true
-	}
-	return mark, mark
-}
-
-// end closes an element, and those within it that were left open.
-func (w *htmlText) end(name string) {
-	i := len(w.ends) - 1
-	for i >= 0 && !strings.HasPrefix(w.ends[i], name+"\x00") {
-		i--
-	}
-	if i < 0 {
-		return
-	}
-	w.close(i)
-}
-
-// close closes the elements from the i-th on.
-func (w *htmlText) close(i int) {
-	for n := len(w.ends) - 1; n >= i; n-- {
-		name, after, _ := strings.Cut(w.ends[n], "\x00")
-		w.write(after)
-		switch name {
-		case "mx-reply":
-			w.hidden--
-		case "blockquote":
-			w.quotes--
-		}
-		w.fresh = w.fresh || slices.Contains(lines, name)
-	}
-	w.ends = w.ends[:i]
 }
 
 // withoutFallback removes the quoted lines that old clients put before a reply.

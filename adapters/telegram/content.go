@@ -103,7 +103,7 @@ func object(m *models.Message) channel.Content {
 		return channel.Bare("location", coordinates(m.Location))
 	case m.Contact != nil:
 		c := m.Contact
-		return channel.Object("contact", c.FirstName, c.LastName, c.PhoneNumber, vCard(c.VCard))
+		return channel.Object("contact", c.FirstName, c.LastName, c.PhoneNumber, vCard(c.VCard, c.PhoneNumber))
 	case m.Poll != nil:
 		return poll(m.Poll)
 	case m.Checklist != nil:
@@ -188,19 +188,6 @@ func tasks(all []models.ChecklistTask) []string {
 		}
 	}
 	return out
-}
-
-// vCard returns what a contact card says besides the name and the number: addresses, dates, the company.
-func vCard(card string) string {
-	var out []string
-	for line := range strings.Lines(card) {
-		name, value, ok := strings.Cut(strings.TrimSpace(line), ":")
-		name, _, _ = strings.Cut(name, ";")
-		if ok && slices.Contains([]string{"EMAIL", "ORG", "TITLE", "ADR", "URL", "BDAY", "NOTE"}, strings.ToUpper(name)) {
-			out = append(out, strings.Trim(strings.ReplaceAll(value, ";", " "), " "))
-		}
-	}
-	return strings.Join(out, ", ")
 }
 
 // price returns an amount in a currency, such as 5.00 EUR. Stars have no smaller unit.

@@ -17,10 +17,10 @@ import (
 	"github.com/everthread/everthread/core/llm/llmtest"
 )
 
-// words counts words as tokens, so that tests need no vocabulary.
-type words struct{}
+// byWords counts words as tokens, so that tests need no vocabulary.
+type byWords struct{}
 
-func (words) Count(text string) int { return len(strings.Fields(text)) }
+func (byWords) Count(text string) int { return len(strings.Fields(text)) }
 
 // fakeTool is a tool that calls do.
 type fakeTool struct {
@@ -58,7 +58,7 @@ func request(m core.Model, tools *Registry) Request {
 		Model: m, Tools: someTools(tools), Journal: &memoryJournal{}, MaxSteps: 8, ToolTokens: 8000, ResultTokens: 4000,
 		ToolTimeout: 30 * time.Second, MaxImages: 4, Window: 1 << 20,
 		Permit:    func(core.Tool, bool) Verdict { return Allow },
-		Tokenizer: words{}, Now: time.Now,
+		Tokenizer: byWords{}, Now: time.Now,
 		Messages: []core.ModelMessage{{Role: core.RoleUser, Content: "hello"}},
 		Call:     core.ToolUse{User: 1, Turn: 7},
 	}
@@ -269,6 +269,20 @@ func TestEndsOfAnAnswer(t *testing.T) {
 		}
 		if out.Text != "half" || out.Finish != c.reply.Finish {
 			t.Errorf("%s: %+v", c.name, out)
+		}
+	}
+}
+
+// TestAsk_pictures: a picture that the model sent is not dropped silently, and is an answer on its own.
+func TestAsk_pictures(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{"Here is Snoopy:\n": "Here is Snoopy:\n\n(The model", "": "(The model"} {
+		shown := ""
+		req := request(llmtest.Replies(llmtest.Reply{Text: said, Pictured: true}), nil)
+		req.OnText = func(s string) { shown = s }
+		out, err := Run(t.Context(), req)
+		if err != nil || !strings.HasPrefix(out.Text, want) || shown != out.Text || out.Steps != 1 {
+			t.Errorf("%q: got %q, shown %q, %v", said, out.Text, shown, err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/words"
 )
 
 // maxCalls bounds the tool calls of one answer; further ones are dropped.
@@ -74,6 +75,11 @@ func (r *run) complete(ctx context.Context, tools []core.ToolSpec, limit int) (a
 		if !slices.Contains(r.out.Reduced, one) {
 			r.out.Reduced = append(r.out.Reduced, one)
 		}
+	}
+	if last.Pictured {
+		note := words.PictureSent(r.Call.Language)
+		text = strings.TrimSpace(text) + "\n\n" + note
+		r.show(core.Delta{Text: note}, text)
 	}
 	return r.judge(ctx, strings.TrimSpace(text), last, len(tools) > 0)
 }

@@ -19,7 +19,7 @@ import (
 func delegate(m core.Model, tools *Registry) *Delegate {
 	return &Delegate{Model: m, Outfit: outfit{someTools(tools)}, Journal: &memoryJournal{}, MaxSteps: 8, ToolTokens: 8000,
 		ResultTokens: 4000, ToolTimeout: 30 * time.Second, Window: 1 << 20, Patience: 2 * time.Minute,
-		Tokenizer: words{}, Now: time.Now}
+		Tokenizer: byWords{}, Now: time.Now}
 }
 
 // outfit provides the same tools for every user, and no standing instructions.

@@ -78,7 +78,7 @@ func TestOlderResultsShrinkFirst(t *testing.T) {
 		shown := 0
 		for _, m := range req.Messages {
 			if m.Role == core.RoleTool {
-				shown += words{}.Count(m.Content)
+				shown += byWords{}.Count(m.Content)
 			}
 		}
 		if shown > 1000 {

@@ -41,6 +41,7 @@ type chatgptMessage struct {
 	Metadata struct {
 		Hidden      bool                `json:"is_visually_hidden_from_conversation"`
 		Attachments []chatgptAttachment `json:"attachments"`
+		References  json.RawMessage     `json:"content_references"`
 	} `json:"metadata"`
 }
 
@@ -236,6 +237,23 @@ func (m *chatgptMessage) text(l *Line, files map[string]string) string {
 	if m.Content.Text != "" {
 		parts = append(parts, m.Content.Text)
 	}
-	return strings.TrimSpace(strings.Join(slices.DeleteFunc(parts,
-		func(s string) bool { return strings.TrimSpace(s) == "" }), "\n"))
+	said := strings.Join(slices.DeleteFunc(parts, func(s string) bool { return strings.TrimSpace(s) == "" }), "\n")
+	if m.Author.Role == core.RoleAssistant {
+		said = unmarkedChatGPT(said, m.references())
+	}
+	return strings.TrimSpace(said)
 }
+
+// references returns what the marks of a message stand for, as far as it can be read.
+func (m *chatgptMessage) references() []chatgptReference {
+	var all []piece[chatgptReference]
+	_ = json.Unmarshal(m.Metadata.References, &all) // in another form, they explain nothing
+	var out []chatgptReference
+	for _, r := range all[:min(len(all), mostReferences)] {
+		out = append(out, r.v)
+	}
+	return out
+}
+
+// mostReferences bounds the references of a message.
+const mostReferences = 200

@@ -84,6 +84,51 @@ func TestWhatsApp_notices(t *testing.T) {
 	}
 }
 
+// TestWhatsApp_noticesWithAColon: a notice on Android has no mark, and what it quotes may have a colon.
+func TestWhatsApp_noticesWithAColon(t *testing.T) {
+	t.Parallel()
+	for _, notice := range []string{`Anna changed the subject from "Trip: Rome" to "Trip: Oslo"`,
+		"Ben added +49 151 1234: 5", `You created group "Trip: Rome"`, "Ben changed the group description: all welcome",
+		"Anna hat den Betreff von „Reise: Rom“ zu „Reise“ geändert", "Ben hat +49 151 1234: 5 hinzugefügt",
+		`Zoé a modifié l'objet : "Rome"`, `Ana cambió el asunto de "Viaje: Roma"`, "安娜更改了群组名称: 旅行",
+		`Kim さんが "旅行: ローマ`} {
+		got := render(open(t, file(t, "chat.txt", "25/05/2024, 21:42 - Anna: hi\n25/05/2024, 21:43 - "+notice+"\n")),
+			"whatsapp", paris(t))
+		if !strings.Contains(got, "line 2: it is a notice") || strings.Count(got, " ? ") != 1 {
+			t.Errorf("%s: got\n%s", notice, got)
+		}
+	}
+	got := render(open(t, file(t, "chat.txt", "25/05/2024, 21:42 - Anna \"Nan\" Hatton: hi\n25/05/2024, 21:43 - "+
+		"Ben Chang (work): he added: \"x\"\n")), "whatsapp", paris(t))
+	if strings.Count(got, " ? ") != 2 {
+		t.Errorf("people are notices:\n%s", got)
+	}
+}
+
+// TestWhatsApp_filesInAnyLanguage: files that are attached or left out, and marks of edits.
+func TestWhatsApp_filesInAnyLanguage(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"\u200e<附件：00000012-PHOTO-2021.jpg>":           `in "00000012-PHOTO-2021.jpg"`,
+		"\u200e‹附件：00000012-PHOTO-2021.jpg>":           `in "00000012-PHOTO-2021.jpg"`,
+		"\u200e<添付ファイル：00000013-VIDEO.mp4>":            `in "00000013-VIDEO.mp4"`,
+		"\u200e<첨부: 00000014-AUDIO.opus>":              `in "00000014-AUDIO.opus"`,
+		"\u200e[照片]":                                   `"[photo]"`,
+		"\u200e[视频]":                                   `"[video]"`,
+		"\u200e图像已忽略":                                  `"[photo]"`,
+		"\u200e画像は含まれていません":                            `"[photo]"`,
+		"hej \u200e<Detta meddelande har redigerats>":  `"hej"`,
+		"cześć \u200e<Ta wiadomość została edytowana>": `"cześć"`,
+		"selam \u200e<Bu mesaj düzenlendi>":            `"selam"`,
+		"你好 \u200e<此消息已编辑>":                            `"你好"`,
+	} {
+		got := render(open(t, file(t, "chat.txt", "[25/05/2024, 21:42:00] A: "+line+"\n")), "whatsapp", paris(t))
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %s is not in\n%s", line, want, got)
+		}
+	}
+}
+
 const anas = `{"name":"Ana","type":"%s","id":1,"messages":[
  {"id":1,"type":"message","date":"2022-08-24T10:00:00","date_unixtime":"1661335200","from":"Ana","from_id":"user1",%s},
  {"id":2,"type":"message","date":"2022-08-24T10:02:00","date_unixtime":"1661335320","from":"Max","from_id":"user2","text":"after"}]}`

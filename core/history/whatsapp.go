@@ -125,19 +125,25 @@ func (w *whatsapp) number(l *Line) {
 
 var (
 	speaker     = text.Pattern(`^([^:]{1,120}?)\s?:\s(.*)$|^([^:]{1,120}?):$`)
-	attached    = text.Pattern(`^<[^<>:]{2,30}\s?:\s?([^<>/\\]+\.[0-9A-Za-z]{1,5})>`)
+	attached    = text.Pattern(`^[<‹＜][^<>:：]{2,30}\s?[:：]\s?([^<>‹›＞/\\]+\.[0-9A-Za-z]{1,5})[>›＞]`)
 	parenthesis = text.Pattern(`^([^/\\:*?"<>|\n]{1,150}\.[0-9A-Za-z]{1,5}) \([^()\n]{5,40}\)`)
 	editedMark  = text.Pattern(
-		`(?i)\s*<[^<>\n]*(edited|bearbeitet|modifié|editó|editado|editada|modificato|bewerkt|изменено)[^<>\n]*>$`)
+		`(?i)\s*<[^<>\n]*(edited|bearbeitet|modifié|editó|editado|editada|modificato|bewerkt|изменено|edytowan|redigera|` +
+			`redigere|redigert|düzenlendi|muokattu|upraven|szerkeszt|editat|diedit|змінено|відредаговано|编辑|編輯|編集|수정|편집)` +
+			`[^<>\n]*>$`)
+	quoting = text.Pattern(`^[^"]*(?:"[^"]*"[^"]*)*"[^"]*$|[„«][^“”»]*$|“[^”„]*$`)
 )
 
-// cutSpeaker splits a message into speaker and text. Notices have no speaker.
+// cutSpeaker splits a message into speaker and text. Notices have no speaker, but perhaps a colon, in what they quote.
 func cutSpeaker(s string) (from, text string, ok bool) {
 	m := speaker().FindStringSubmatch(unmarked(s))
 	if m == nil {
 		return "", "", false
 	}
 	from = strings.TrimSpace(strings.TrimPrefix(m[1]+m[3], "~"))
+	if quoting().MatchString(from) || matches("act", from) {
+		return "", "", false
+	}
 	_, text, _ = strings.Cut(s, ":")
 	return from, strings.TrimPrefix(strings.TrimPrefix(text, " "), "\u202f"), from != ""
 }

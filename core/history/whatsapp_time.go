@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	_ "embed" // whatsapp.txt
 	"errors"
 	"fmt"
@@ -245,14 +246,32 @@ func matches(list, text string) bool {
 // omittedKind returns the kind of a file that the export omits, by its text; empty: none.
 func omittedKind(text string) string {
 	text = strings.ToLower(strings.TrimSpace(unmarked(text)))
+	if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
+		return namedKind(text)
+	}
+	if matches("left out", text) {
+		return cmp.Or(namedKind(text), "file")
+	}
 	words := strings.Fields(text)
 	if len(words) == 0 || len(words) > 4 || !slices.Contains(chatWords()["omitted"], words[len(words)-1]) {
 		return ""
 	}
-	for _, kind := range []string{"photo", "video", "voice", "sticker", "document"} {
+	for _, kind := range omittable {
 		if slices.Contains(chatWords()["omitted "+kind], words[0]) {
 			return kind
 		}
 	}
 	return "file"
+}
+
+var omittable = [...]string{"photo", "video", "voice", "sticker", "document"}
+
+// namedKind returns the kind of a file that a text without blanks names; empty: none.
+func namedKind(text string) string {
+	for _, kind := range omittable {
+		if slices.ContainsFunc(chatWords()["named "+kind], func(w string) bool { return strings.Contains(text, w) }) {
+			return kind
+		}
+	}
+	return ""
 }

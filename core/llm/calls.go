@@ -31,10 +31,13 @@ func beginsCall(s string) verdict {
 	}
 	if rest, fenced := strings.CutPrefix(s, "```"); fenced {
 		info, body, found := strings.Cut(rest, "\n")
-		infos := []string{"json", "tool_call", "tool_calls", "tool", ""}
+		infos := []string{"json", "tool_call", "tool_calls", "tool", toolCode, ""}
 		info = strings.TrimSpace(info)
 		if !slices.ContainsFunc(infos, func(i string) bool { return i == info || !found && strings.HasPrefix(i, info) }) {
 			return no
+		}
+		if found && info == toolCode {
+			return yes
 		}
 		s = strings.TrimSpace(body)
 	}
@@ -97,7 +100,8 @@ var dialects = sync.OnceValue(func() []dialect {
 // wrapping is what stands around tool calls.
 var wrapping = text.Pattern("(?i)</?tool_calls?>|</?function_calls?>|</?minimax:tool_call>|<\\|/?tool_calls?\\|>|" +
 	"<\\|python_tag\\|>|<\\|tool_calls_section_(?:begin|end)\\|>|<｜tool▁calls▁(?:begin|end)｜>|<｜end▁of▁sentence｜>|" +
-	"\\[/?tool_calls\\]|<\\|eo[mt](?:_id)?\\|>|<\\|im_end\\|>|```(?:json|tool_calls?|tool)?")
+	"\\[/?tool_calls\\]|<\\|eo[mt](?:_id)?\\|>|<\\|im_end\\|>|```(?:json|tool_code|tool_calls?|tool)?|" +
+	"</?seed:tool_call>|<\\|(?:start|end)_action\\|>|<turn\\|>|</s>")
 
 var (
 	parameters = text.Pattern(`(?is)<parameter(?:=|\s+name=")([\w.-]+)"?[^>]*>(.*?)</parameter>`)
@@ -106,7 +110,7 @@ var (
 
 // readCalls returns the tool calls that a text consists of, nil if it is anything else, or more than that.
 func readCalls(s string, tools []core.ToolSpec) []core.ToolCall {
-	var calls []core.ToolCall
+	s, calls := gemmaCalls(dsml().ReplaceAllString(s, "<$1"))
 	for _, d := range dialects() {
 		ok := true
 		var found []core.ToolCall
@@ -128,6 +132,9 @@ func readCalls(s string, tools []core.ToolSpec) []core.ToolCall {
 	rest := strings.TrimSpace(wrapping().ReplaceAllString(s, "\n"))
 	if rest == "" {
 		return calls
+	}
+	if more := pythonCalls(rest); more != nil {
+		return append(calls, more...)
 	}
 	loose := beginsCall(s) != yes || len(calls) > 0 // a mark says that it is a call
 	decoder := json.NewDecoder(strings.NewReader(strings.ReplaceAll(rest, "};", "}\n")))
@@ -157,6 +164,7 @@ func object(arguments *string) bool {
 // jsonCall is a tool call in JSON, in any of the usual forms.
 type jsonCall struct {
 	Type, ID   any
+	CallID     any `json:"tool_call_id"`
 	Name, Tool string
 	ToolName   string `json:"tool_name"`
 	Function   json.RawMessage

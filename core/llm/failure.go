@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -109,9 +110,16 @@ var (
 		`(?i)context.?(length|window|size)|maximum context|too many (input )?tokens|(prompt|input) is too long|reduce the length|too large for model`)
 	noModel = text.Pattern(
 		`(?i)model.?not.?found|model .{0,80}(does not exist|not found|is not available)|unknown model|invalid model`)
-	noMoney = text.Pattern(`(?i)insufficient_quota|credit balance|billing`)
+	noMoney = text.Pattern(`(?i)insufficient_quota|exceeded_current_quota|credit balance|billing|arrearage|` +
+		`insufficient.{0,20}(balance|funds|credit)|(balance|funds|credits?).{0,20}(insufficient|exhausted|depleted)|` +
+		`not enough (balance|funds|credits?)|余额不足|餘額不足|欠费`)
 	tooBusy = text.Pattern(`(?i)rate.?limit|too many requests|quota`)
-	badKey  = text.Pattern(`(?i)authentication|permission_error|invalid.?api.?key|unauthorized`)
+	badKey  = text.Pattern(`(?i)authentication|permission_error|unauthorized`)
+	// wrongKey finds refusals of a key under any status, aboveLimit the limit of tokens in a time and the tokens of a
+	// request.
+	wrongKey = text.Pattern(`(?i)(invalid|incorrect|wrong|bad|missing|expired|unknown|no|malformed).{0,3}api.?key|` +
+		`api.?key.{0,30}(invalid|incorrect|not valid|not found|expired|missing|revoked|disabled|not exist)`)
+	aboveLimit = text.Pattern(`(?i)token.{0,80}?limit:? ([\d,]+).{0,60}?requested:? ([\d,]+)`)
 	// blocked finds refusals because of what is said, byChance those of an answer that was not well written, crowded those
 	// of a server that has too much to do, noPlace those of an address.
 	blocked = text.Pattern(`(?i)content.?(filter|policy|management)|moderation|prohibited.?content|data.?inspection|` +
@@ -125,21 +133,46 @@ var (
 	serving  = text.Pattern(`(?i)overloaded|server.?error|api_error|timeout|unavailable|internal`)
 )
 
+// tokens compares the tokens of a request with the most that the server takes in a minute, as it says itself: 1 if they
+// are more, so that the request never fits, -1 if it fits later; 0: the server says nothing of it.
+func (f Failure) tokens() int {
+	m := aboveLimit().FindStringSubmatch(f.Message)
+	if m == nil || !slices.Contains([]int{0, 413, 429}, f.Status) {
+		return 0
+	}
+	limit, err := strconv.Atoi(strings.ReplaceAll(m[1], ",", ""))
+	requested, err2 := strconv.Atoi(strings.ReplaceAll(m[2], ",", ""))
+	switch {
+	case err != nil || err2 != nil:
+		return 0
+	case requested > limit:
+		return 1
+	}
+	return -1
+}
+
 // kind decides by the status, and by the message if the status is ambiguous.
 func (f Failure) kind() (core.ModelErrorKind, string) {
 	words := f.Code + " " + f.Message
-	switch {
+	switch fits := f.tokens(); {
+	case fits > 0:
+		return core.ModelTooLong, "the request is larger than the provider's limit of tokens in a minute; " +
+			"lower context.total_tokens, or check the plan with the provider"
+	case fits < 0:
+		return core.ModelBusy, "the provider's rate limit is reached; it is tried again later"
 	case (f.Status == 0 || f.Status == 400 || f.Status == 413 || f.Status == 422 || f.Status == 500) &&
 		tooLong().MatchString(words):
 		return core.ModelTooLong,
 			"the prompt is longer than the model's context window; lower context.total_tokens or use a model with a larger window"
-	case f.Status == 402, (f.Status == 400 || f.Status == 429) && noMoney().MatchString(words):
+	case f.Status == 402, (f.Status == 0 || f.Status == 400 || f.Status == 403 || f.Status == 429) &&
+		noMoney().MatchString(words):
 		return core.ModelBusy, "the account has no credit or quota left; check the plan with the provider"
 	case f.Status == 429, f.Status == 0 && tooBusy().MatchString(words):
 		return core.ModelBusy, "the provider's rate limit is reached; it is tried again later"
 	case f.Status == 403 && blocked().MatchString(words):
 		return core.ModelRejected, "the provider refused what the request says"
-	case f.Status == 401, f.Status == 403, f.Status == 0 && badKey().MatchString(words):
+	case f.Status == 401, f.Status == 403, f.Status == 0 && badKey().MatchString(words),
+		(f.Status == 0 || f.Status == 400) && wrongKey().MatchString(words):
 		return core.ModelAuth, "the provider refused the key; check llm.api_key and what it may use"
 	case f.Status == 404 || f.Status == 405 || f.Status == 410 || f.Status/100 == 3, (f.Status == 400 || f.Status == 0) &&
 		noModel().MatchString(words):
@@ -203,18 +236,18 @@ func Refusal(resp *http.Response, secret string) Failure {
 }
 
 // ReadFailure reads an error in any of the usual forms: {"error": {"message", "type", "code"}}, {"error": "text"}, the
-// same in a list, {"message"}, {"detail"}. The failure is empty for anything but JSON, such as a proxy's page.
+// same in a list, {"code", "message"}, {"detail"}. The failure is empty for anything but JSON, such as a proxy's page.
 func ReadFailure(body []byte) Failure {
 	var list []json.RawMessage
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
 		body = list[0]
 	}
-	var outer struct{ Error, Message, Detail json.RawMessage }
+	var outer struct{ Error, Message, Detail, Code json.RawMessage }
 	if json.Unmarshal(body, &outer) != nil {
 		return Failure{}
 	}
 	if len(outer.Error) == 0 || string(outer.Error) == "null" {
-		return Failure{Message: textOf(outer.Message) + textOf(outer.Detail)}
+		return Failure{Code: textOf(outer.Code), Message: textOf(outer.Message) + textOf(outer.Detail)}
 	}
 	return ReadError(outer.Error)
 }

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // reader reads the text of an answer as local models write it: it removes thoughts, and finds tool calls that stand in
@@ -22,6 +23,7 @@ type reader struct {
 	opened  bool // a mark that begins thoughts was seen
 	literal int  // such marks within words, whose ends are words, too
 	harmony bool // the answer has channels
+	framed  bool // the answer is in tags
 	skip    bool // white space is dropped
 
 	column bool // something stands before on the line
@@ -61,16 +63,24 @@ var pairs = [...][2]string{
 	{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<thought>", "</thought>"}, {"<thoughts>", "</thoughts>"},
 	{"<reasoning>", "</reasoning>"}, {"<reflection>", "</reflection>"}, {"<seed:think>", "</seed:think>"},
 	{"[think]", "[/think]"}, {"◁think▷", "◁/think▷"}, {"<|begin_of_thought|>", "<|end_of_thought|>"},
-	{"<|start_thinking|>", "<|end_thinking|>"},
+	{"<|start_thinking|>", "<|end_thinking|>"}, {"<|channel>thought", "<channel|>"}, {"<|channel>", "<channel|>"},
 }
 
-// framing are marks around the answer that are no part of it.
-var framing = [...]string{"<|begin_of_solution|>", "<|end_of_solution|>", "<|start_response|>", "<|end_response|>"}
+// framing are marks around the answer that are no part of it, besides those of isToken. finals are, too, but only at its
+// end, and answerTag only at the beginning of a line, since they may be words.
+var (
+	framing = [...]string{"<|im_start|>assistant", "<|turn>model", "<|turn>", "<turn|>", "<start_of_turn>model",
+		"<start_of_turn>", "<end_of_turn>", "<eos>", "<tool_call|>", `<|"|>`}
+	finals = [...]string{"</s>", "</answer>"}
+)
+
+const answerTag = "<answer>"
 
 // callMarks begin tool calls. The tags may be words of an answer, the others are not.
 var (
 	callMarks = [...]string{"<|python_tag|>", "<|tool_call|>", "<|tool_calls_section_begin|>", "<|tool_call_begin|>",
-		"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "[tool_calls]"}
+		"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "[tool_calls]", "<|tool_call>", "<｜dsml｜", "<|start_action|>",
+		"<seed:tool_call>"}
 	callTags = [...]string{"<tool_call>", "<tool_calls>", "<function=", "<function_call>", "<function_calls>", "<invoke ",
 		"<minimax:tool_call>"}
 )
@@ -119,7 +129,7 @@ func (r *reader) endCall(rest string) (string, []core.ToolCall) {
 	switch {
 	case known, r.state == mustCall && len(calls) > 0 && len(r.tools) > 0: // an unknown name is told to the model
 		return rest, calls
-	case r.state == mustCall && (len(r.tools) > 0 || len(calls) > 0):
+	case r.state == mustCall: // never shown
 		r.malformed = true
 		return rest, nil
 	}
@@ -235,14 +245,12 @@ func (r *reader) tick(n int) {
 func (r *reader) mark(out *strings.Builder, end bool) bool {
 	head := lowerASCII(r.pending[:min(len(r.pending), longestMark)])
 	at := func(mark string) bool { return strings.HasPrefix(head, mark) }
-	if !end && r.pending[0] != '\n' && r.mayBegin(head) {
+	if !end && r.pending[0] != '\n' && (r.mayBegin(head) || begunToken().MatchString(r.pending)) {
 		return true
 	}
-	for _, m := range framing {
-		if at(m) {
-			r.pending = r.pending[len(m):]
-			return true
-		}
+	if n := r.frame(at, end); n >= 0 {
+		r.pending = r.pending[n:]
+		return true
 	}
 	if at(channelMark) || at(startMark) || r.harmony {
 		if done := r.channel(head, end); done {
@@ -251,7 +259,7 @@ func (r *reader) mark(out *strings.Builder, end bool) bool {
 	}
 	for _, p := range pairs {
 		switch {
-		case at(p[0]) && !r.column:
+		case at(p[0]) && (!r.column || isToken(p[0])):
 			r.pending, r.closes, r.state, r.opened = r.pending[len(p[0]):], []string{p[1]}, thinks, true
 			return true
 		case at(p[0]):
@@ -260,8 +268,47 @@ func (r *reader) mark(out *strings.Builder, end bool) bool {
 			return r.close(out, p[1], end)
 		}
 	}
-	return r.beginCall(at, end)
+	if r.beginCall(at, end) {
+		return true
+	}
+	found := token().FindString(r.pending)
+	r.pending = r.pending[len(found):]
+	return found != ""
 }
+
+// frame returns the length of a mark around the answer, 0 if it may become one, -1: there is none.
+func (r *reader) frame(at func(string) bool, end bool) int {
+	for _, m := range framing {
+		if at(m) {
+			return len(m)
+		}
+	}
+	if at(answerTag) && !r.column {
+		r.skip, r.framed = true, true
+		return len(answerTag)
+	}
+	for _, m := range finals {
+		switch {
+		case at(m) && r.framed && m == "</answer>":
+			return len(m)
+		case !at(m) || strings.TrimSpace(r.pending[len(m):]) != "":
+		case end:
+			return len(r.pending)
+		default:
+			return 0
+		}
+	}
+	return -1
+}
+
+// A token is one of a model's vocabulary that controls it, such as <|im_end|>. Where none of the readings above knows
+// what it does, it is left out.
+var (
+	token      = text.Pattern(`(?i)^(?:<\|/?[a-z][a-z0-9_]{1,40}\|?>|</?｜[^｜<>\n]{1,40}｜[^｜<>\n]{0,80}>)`)
+	begunToken = text.Pattern(`(?i)^</?(?:\|/?(?:[a-z][a-z0-9_]{0,40})?\|?|｜[^｜<>\n]{0,40}(?:｜[^｜<>\n]{0,80})?)$`)
+)
+
+func isToken(mark string) bool { return strings.HasPrefix(mark, "<|") }
 
 // mayBegin reports whether head is the beginning of a mark.
 func (r *reader) mayBegin(head string) bool {
@@ -273,7 +320,8 @@ func (r *reader) mayBegin(head string) bool {
 			return true
 		}
 	}
-	return begins(framing[:]...) || begins(callMarks[:]...) || begins(callTags[:]...) || begins(channelEnds[:]...)
+	return begins(framing[:]...) || begins(finals[:]...) || begins(answerTag) || begins(callMarks[:]...) ||
+		begins(callTags[:]...) || begins(channelEnds[:]...)
 }
 
 // close judges a mark that ends thoughts without one that began them: then everything before was thoughts, unless the
@@ -289,10 +337,11 @@ func (r *reader) close(out *strings.Builder, mark string, end bool) bool {
 	}
 	quoted := r.last == '"' || r.last == '\'' || r.last == '(' ||
 		r.last == ' ' && after != "" && !strings.HasPrefix(after, "\n") && !strings.HasPrefix(after, "\r")
-	if r.column && quoted {
-		return false
-	}
-	if r.opened && r.column {
+	if r.column && (quoted || r.opened) {
+		if isToken(mark) || strings.HasSuffix(mark, "|>") {
+			r.pending = after
+			return true
+		}
 		return false
 	}
 	r.pending, r.skip = after, true
@@ -342,18 +391,21 @@ func (r *reader) channel(head string, end bool) bool {
 
 // beginCall begins to hold text that may be a tool call.
 func (r *reader) beginCall(at func(string) bool, end bool) bool {
-	switch tag := !r.column && slices.ContainsFunc(callTags[:], at); {
-	case tag && r.said:
+	tag := slices.IndexFunc(callTags[:], at)
+	switch {
+	case tag >= 0 && r.column:
+		return r.callInLine(callTags[tag], end)
+	case tag >= 0 && r.said:
 		r.state = mayCall
 		return true
-	case tag, slices.ContainsFunc(callMarks[:], at):
+	case tag >= 0, slices.ContainsFunc(callMarks[:], at):
 		r.state = mustCall
 		return true
 	}
 	if r.said || len(r.tools) == 0 || r.pending[0] == '\n' {
 		return false
 	}
-	switch beginsCall(r.pending) {
+	switch max(beginsCall(r.pending), beginsPython(r.pending, r.tools)) {
 	case yes:
 		r.state = mayCall
 		return true
@@ -361,6 +413,22 @@ func (r *reader) beginCall(at func(string) bool, end bool) bool {
 		return !end
 	}
 	return false
+}
+
+// callInLine judges a tag after words of its line: what follows must look like a call.
+func (r *reader) callInLine(tag string, end bool) bool {
+	rest := strings.TrimLeftFunc(r.pending[len(tag):], unicode.IsSpace)
+	called := func(t core.ToolSpec) bool { return strings.HasPrefix(rest, t.Name) }
+	switch {
+	case len(r.tools) == 0:
+		return false
+	case rest == "":
+		return !end
+	case strings.ContainsAny(rest[:1], "{[<") || !strings.HasSuffix(tag, ">") || slices.ContainsFunc(r.tools, called):
+		r.state = mayCall
+		return true
+	}
+	return !end && slices.ContainsFunc(r.tools, func(t core.ToolSpec) bool { return strings.HasPrefix(t.Name, rest) })
 }
 
 // lowerASCII lowers ASCII letters, so that no place in a text moves.

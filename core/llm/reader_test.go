@@ -98,6 +98,50 @@ var readings = []struct{ name, text, want string }{
 	{"invoke", `<function_calls><invoke name="conversation_search"><parameter name="query">boat</parameter></invoke></function_calls>`,
 		"|thought false" + boat},
 
+	{"gemma 4", `<|channel>thought
+Search.<channel|><|tool_call>call:conversation_search{query:<|"|>boat<|"|>}<tool_call|>`, "|thought true" + boat},
+	{"gemma 4, more", `<|tool_call>call:conversation_search{query:<|"|>a "b", {c: d}<|"|>,limit:3}<tool_call|>` +
+		`<|tool_call>call:time_now{}<tool_call|>`, `|thought false|conversation_search {"query":"a \"b\", {c: d}","limit":3}|time_now {}`},
+	{"gemma 4, no thoughts", "<|channel>thought\n<channel|>Hello!<turn|>", "Hello!|thought false"},
+	{"gemma 4, a broken call", `<|tool_call>call:conversation_search{query:<|"|>boat`, "|thought false|malformed"},
+	{"deepseek 4", `<｜DSML｜tool_calls><｜DSML｜invoke name="conversation_search"><｜DSML｜parameter name="query" string="true">boat` +
+		`</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜tool_calls>`, "|thought false" + boat},
+	{"deepseek 4 after words", "Let me look.\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"time_now\">\n</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+		"Let me look.|thought false|time_now {}"},
+	{"cohere", `<|START_THINKING|>hm<|END_THINKING|><|START_ACTION|>[{"tool_call_id":"0","tool_name":"conversation_search","parameters":{"query":"boat"}}]<|END_ACTION|>`,
+		"|thought true" + boat},
+	{"seed", "<seed:tool_call>\n<function=conversation_search>\n<parameter=query>boat</parameter>\n</function>\n</seed:tool_call>",
+		"|thought false" + boat},
+	{"tool_code", "```tool_code\nprint(default_api.conversation_search(query=\"boat\"))\n```", "|thought false" + boat},
+	{"tool_code of Python", "```tool_code\nconversation_search(query='the \"True\" boat\\'s', limit=None)\n```",
+		`|thought false|conversation_search {"query":"the \"True\" boat's", "limit":null}`},
+	{"tool_code that is an answer", "```tool_code\nfrobnicate(1)\n```\nThat is how.", "```tool_code\nfrobnicate(1)\n```\nThat is how.|thought false"},
+	{"a list in Python", `[conversation_search(query="boat")]`, "|thought false" + boat},
+	{"a list of two in Python", `[conversation_search(query="boat"), time_now()]`, "|thought false" + boat + "|time_now {}"},
+	{"a list that is an answer", `[time_now is a tool](https://x.org)`, `[time_now is a tool](https://x.org)|thought false`},
+	{"a list of Python and words", `[time_now()] returns the time.`, `[time_now()] returns the time.|thought false`},
+	{"a call on the line", `Let me look. <tool_call>{"name": "conversation_search", "arguments": {"query":"boat"}}</tool_call>`,
+		"Let me look.|thought false" + boat},
+	{"function= on the line", `Let me look: <function=conversation_search>{"query":"boat"}</function>`, "Let me look:|thought false" + boat},
+	{"glm on the line", "Let me look. <tool_call>conversation_search\n<arg_key>query</arg_key>\n<arg_value>boat</arg_value>\n</tool_call>",
+		"Let me look.|thought false" + boat},
+	{"a tag on the line", "It writes <tool_call> first, and </tool_call> last.", "It writes <tool_call> first, and </tool_call> last.|thought false"},
+	{"JSON on the line", `It writes <tool_call>{"a": 1}</tool_call> then.`, `It writes <tool_call>{"a": 1}</tool_call> then.|thought false`},
+	{"an answer in tags", "<think>hm</think>\n<answer>\nHello!\n</answer>", "Hello!|thought true"},
+	{"an answer in tags, and more", "<answer>Hello!</answer>\nBye.", "Hello!\nBye.|thought false"},
+	{"the end of a tag alone", "Hello!</answer>\n", "Hello!|thought false"},
+	{"words about tags", "Write <answer> before it.", "Write <answer> before it.|thought false"},
+	{"ends of turns", "Hello!<|im_end|>", "Hello!|thought false"},
+	{"end of Llama", "Hello!<|eot_id|>\n", "Hello!|thought false"},
+	{"end of Gemma", "Hello!<end_of_turn>", "Hello!|thought false"},
+	{"end of Mistral", "Hello!</s>", "Hello!|thought false"},
+	{"struck words", "It costs <s>5</s> 6 euros.", "It costs <s>5</s> 6 euros.|thought false"},
+	{"unknown tokens", "<|im_start|>assistant\nHello <|reserved_special_token_5|><｜begin▁of▁sentence｜>there!<|endoftext|>",
+		"Hello there!|thought false"},
+	{"a box", "<|begin_of_box|>42<|end_of_box|>", "42|thought false"},
+	{"tokens in code", "It is `<|im_end|>`:\n```\n<|eot_id|></s>\n```\nDone.", "It is `<|im_end|>`:\n```\n<|eot_id|></s>\n```\nDone.|thought false"},
+	{"operators", "x <| f, a <|> b and x |> f", "x <| f, a <|> b and x |> f|thought false"},
+
 	{"a call cut off", "<tool_call>\n{\"name\": \"conversation_search\", \"argum", "|thought false|malformed"},
 	{"an unknown tool by mark", `<|python_tag|>{"name": "nothing", "parameters": {}}`, "|thought false|nothing {}"},
 	{"JSON of an unknown tool", `{"name": "Ada", "arguments": {"age": 36}}`, `{"name": "Ada", "arguments": {"age": 36}}|thought false`},
@@ -156,7 +200,8 @@ func FuzzReader(f *testing.F) {
 func TestReader_holdsBackOnlyMarks(t *testing.T) {
 	t.Parallel()
 	for text, held := range map[string]string{"Hello": "", "Hello <": "<", "Hello <thin": "<thin", "Hello <b": "",
-		"a `": "`", "{\"na": "{\"na", "{\"age": "", "[1, 2": "", "```go\nx": "", "x\n<tool_ca": "<tool_ca", "1 < 2": ""} {
+		"a `": "`", "{\"na": "{\"na", "{\"age": "", "[1, 2": "", "```go\nx": "", "x\n<tool_ca": "<tool_ca", "1 < 2": "",
+		"x <|im": "<|im", "x <|im e": "", "a </s": "</s", "[time_": "[time_", "[x](": ""} {
 		r := newReader(offered, "")
 		if got := r.add(text); got+held != text {
 			t.Errorf("%q: %q was passed on, %q should be held", text, got, held)

@@ -118,11 +118,13 @@ func (c calendar) minutes(f when.Found) int {
 	return int(c.DefaultHour.Minutes())
 }
 
-// inPeriod returns a time of day in a part of the day: 9 in the evening is 21:00, and 1 at night is on the next day.
+// inPeriod returns a time of day in a part of the day: 9 in the evening is 21:00, and 12 and 1 at night are on the next
+// day.
 func inPeriod(minutes int, p when.Period) int {
 	h := minutes / 60
 	switch {
-	case (p == when.Afternoon || p == when.Evening) && h >= 1 && h < 12, p == when.Night && h >= 5 && h < 12:
+	case (p == when.Afternoon || p == when.Evening) && h >= 1 && h < 12, p == when.Night && h >= 5 && h <= 12,
+		p == when.Evening && h == 12:
 		return minutes + 12*60
 	case p == when.Night && h < 5:
 		return minutes + 24*60

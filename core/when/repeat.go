@@ -191,17 +191,25 @@ func (r *reader) yearly(i int, f *Found) int {
 	return n + on
 }
 
-// weekRange reads from Monday to Friday, du lundi au vendredi.
+// weekRange reads from Monday to Friday, du lundi au vendredi, Mo–Fr.
 func (r *reader) weekRange(i int, f *Found) int {
 	lead := r.any(i, "from", "du", "every", "each", "von")
-	first, ok := r.oneOrMany(i+lead, lead > 0)
-	to := r.any(i+lead+1, "to", "au", "through", "till", "until", "bis")
-	last, known := r.oneOrMany(i+lead+1+to, true)
+	to := r.any(i+lead+1, "to", "au", "through", "till", "until", "bis", "–")
+	first, ok := r.inRange(i + lead)
+	last, known := r.inRange(i + lead + 1 + to)
 	if !ok || !known || to == 0 {
 		return 0
 	}
 	f.Repeat = Repeat{Every: Weeks, N: 1, Weekdays: weekdaysFrom(first, last)}
 	return lead + to + 2
+}
+
+// inRange returns a weekday of a range, whose other end makes a short form one.
+func (r *reader) inRange(i int) (time.Weekday, bool) {
+	if d, ok := shortWeekdays()[r.word(i)]; ok && r.language == "de" {
+		return d, true
+	}
+	return r.oneOrMany(i, true)
 }
 
 // adverb reads daily, weekly, quotidiennement.

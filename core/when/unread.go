@@ -1,24 +1,32 @@
 package when
 
 import (
+	"cmp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/everthread/everthread/core/text"
 )
 
 var (
-	unreadWords  = text.Valued[int](wordText, "unread")
-	unreadFrench = text.Valued[int](wordText, "unread_fr")
-	glues        = text.Valued[int](wordText, "glue")
-	topics       = text.Valued[int](wordText, "topic")
-	leads        = text.Valued[int](wordText, "before_number")
-	clockLike    = text.Pattern(`^\d{1,4}(?:[.:h/]\d|[a-z]{1,3}$)`)
+	unreadWords   = text.Valued[int](wordText, "unread")
+	unreadFrench  = text.Valued[int](wordText, "unread_fr")
+	unreadEnglish = text.Valued[int](wordText, "unread_en")
+	zones         = text.Valued[int](wordText, "zone")
+	locals        = text.Valued[int](wordText, "local")
+	limits        = text.Valued[int](wordText, "limit")
+	glues         = text.Valued[int](wordText, "glue")
+	topics        = text.Valued[int](wordText, "topic")
+	leads         = text.Valued[int](wordText, "before_number")
+	clockLike     = text.Pattern(`^\d{1,4}(?:[.:h/–-]\d|[a-z]{1,3}$)`)
+	offset        = text.Pattern(`^(?:(?:utc|gmt)[+−-]\d{1,2}|[+−-]\d{1,2})(?::?\d{2})?$`)
 )
 
 func has[T any](words map[string]T, w string) bool { _, ok := words[w]; return ok }
 
-// unread returns a word beside the used stretches that may belong to the time, and that the grammar
-// has not read: it may change the time, as in "tomorrow 9am EST" or "half eight tomorrow".
+// unread returns a word beside the used stretches that may belong to the time, and that the grammar has not read: it may
+// change the time, as in "tomorrow 9am EST" or "half eight tomorrow". What limits a recurrence may stand anywhere.
 func (r *reader) unread(f Found, used []stretch) string {
 	read := make([]bool, len(r.words))
 	for _, s := range used {
@@ -27,30 +35,96 @@ func (r *reader) unread(f Found, used []stretch) string {
 		}
 	}
 	for _, s := range used {
-		if f.Repeat.Is() && r.words[s.from] == "bis" {
-			return r.written[s.from]
+		if w := cmp.Or(r.unreadWithin(f, s), r.unreadAfter(s, read), r.unreadBefore(f, s, read)); w != "" {
+			return w
 		}
-		if last := s.to - 1; last > s.from && r.isNumber(last) && r.isWeekday(last-1) && !r.isPart(s.to) {
-			return r.written[last] // Friday 4 is a day or an hour
-		}
-		for i := s.to; i < len(r.words) && !read[i]; i++ {
-			if r.timely(i) || r.ofTime(i) || i == s.to && atoi(r.words[i]) > 0 && r.isNumber(i) && r.measured(i-1) {
-				return r.written[i]
-			}
-			if !has(glues(), r.words[i]) {
-				break
-			}
-		}
-		for i := s.from - 1; i >= 0 && !read[i]; i-- {
-			if (r.timely(i) || r.ofTime(i)) && (i == 0 || !has(topics(), r.words[i-1])) {
-				return r.written[i]
-			}
-			if !has(glues(), r.words[i]) {
-				break
-			}
+	}
+	if f.Repeat.Is() && len(used) > 0 {
+		return r.limit(read)
+	}
+	return ""
+}
+
+// unreadWithin returns what may be read in two ways.
+func (r *reader) unreadWithin(f Found, s stretch) string {
+	if f.Repeat.Is() && r.words[s.from] == "bis" {
+		return r.written[s.from]
+	}
+	if last := s.to - 1; last > s.from && r.isNumber(last) && r.isWeekday(last-1) && !r.isPart(s.to) {
+		return r.written[last] // Friday 4 is a day or an hour
+	}
+	return ""
+}
+
+func (r *reader) unreadAfter(s stretch, read []bool) string {
+	for i := s.to; i < len(r.words) && !read[i]; i++ {
+		after := i == s.to
+		switch {
+		case r.timely(i), r.ofTime(i) && (!after || r.words[i-1] != "am"), // 9 am
+			after && r.isNumber(i) && r.measured(i-1) && r.words[i] != "one":
+			return r.written[i]
+		case after && s.Times != nil && r.zone(i) > 0:
+			return r.said(i, r.zone(i))
+		case !r.joins(i):
+			return ""
 		}
 	}
 	return ""
+}
+
+func (r *reader) unreadBefore(f Found, s stretch, read []bool) string {
+	for i := s.from - 1; i >= 0 && !read[i]; i-- {
+		before := i == s.from-1
+		counted := r.isNumber(i) && (before && f.Repeat.Is() || // in 5 weekdays
+			i == s.from-2 && r.any(i+1, "and", "or", "und", "oder", "et", "ou") > 0) // the 1st and 15th
+		if (r.timely(i) || r.ofTime(i) || counted) && (i == 0 || !has(topics(), r.words[i-1])) {
+			return r.written[i]
+		}
+		if !r.joins(i) {
+			break
+		}
+	}
+	return ""
+}
+
+// limit returns the first word of what limits a recurrence: until Friday, for 5 days.
+func (r *reader) limit(read []bool) string {
+	for i, w := range r.words {
+		kind := limits()[w]
+		if kind == 0 || read[i] {
+			continue
+		}
+		j := i + 1
+		for j < len(r.words) && !read[j] && r.joins(j) && !r.timely(j) {
+			j++
+		}
+		if j < len(r.words) && !read[j] && r.timely(j) &&
+			(kind == 1 || units()[r.words[j]] >= Days && r.isNumber(j-1)) {
+			return r.written[i]
+		}
+	}
+	return ""
+}
+
+// joins reports whether a word may stand between a time and another word of it.
+func (r *reader) joins(i int) bool {
+	return has(glues(), r.words[i]) || has(runs(), r.words[i]) || r.isNumber(i)
+}
+
+// zone returns the number of words of a zone at i: EAT, New York time. 0: there is none.
+func (r *reader) zone(i int) int {
+	if has(zones(), r.words[i]) && r.written[i] == strings.ToUpper(r.written[i]) {
+		return 1
+	}
+	for n := 1; n <= 3 && i+n < len(r.words); n++ {
+		if first, _ := utf8.DecodeRuneInString(r.written[i+n-1]); !unicode.IsUpper(first) {
+			break
+		}
+		if has(locals(), r.words[i+n]) {
+			return n + 1
+		}
+	}
+	return 0
 }
 
 // timely reports whether a word alone speaks of a time.
@@ -67,7 +141,8 @@ func (r *reader) timely(i int) bool {
 	}
 	return len(w) > 2 && has(units(), w) || m != 0 && !doubtful || r.isWeekday(i) || short ||
 		day && ordinal && !has(ordinals(), w) || has(periods(), w) || has(relatives(), w) ||
-		has(unreadWords(), w) || r.language == "fr" && has(unreadFrench(), w) || clockLike().MatchString(w)
+		has(periodPlurals(), w) || has(unreadWords(), w) || r.language == "fr" && has(unreadFrench(), w) ||
+		r.language == "en" && has(unreadEnglish(), w) || clockLike().MatchString(w) || offset().MatchString(w)
 }
 
 // isWeekday reports whether a word is the full name of a weekday, or its plural.

@@ -159,9 +159,20 @@ func (r *reader) oneOrMany(i int, short bool) (time.Weekday, bool) {
 	return r.weekdayName(i, short)
 }
 
-// apart splits a weekday and a part of the day that German joins, such as Freitagabend. It
-// returns any other word as it is.
+var dashed = text.Pattern(`^(\pL+)\.?[-–](\pL+)\.?$`)
+
+// namesDay reports whether a word is the name of a weekday, or a short form, in any language.
+func namesDay(w string) bool {
+	_, _, ok := weekday(w, "en", "fr", "de", "es")
+	return ok || has(shortWeekdays(), w)
+}
+
+// apart splits a weekday and a part of the day that German joins, such as Freitagabend, and ranges of weekdays, such as
+// Mo-Fr. It returns any other word as it is.
 func apart(w string) string {
+	if m := dashed().FindStringSubmatch(w); m != nil && namesDay(m[1]) && namesDay(m[2]) {
+		return m[1] + " – " + m[2]
+	}
 	for _, part := range []string{"morgen", "vormittag", "mittag", "nachmittag", "abend", "nacht"} {
 		name, joined := strings.CutSuffix(w, part)
 		if _, ok := weekdayOf(name); joined && ok {

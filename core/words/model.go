@@ -37,3 +37,8 @@ func Reduced(language string, list []core.Reduction) string {
 	}
 	return strings.Join(out, "; ")
 }
+
+var sent = In[struct{ Picture string }]("sent")
+
+// PictureSent returns what stands below an answer whose model sent a picture.
+func PictureSent(language string) string { return sent(language).Picture }

@@ -21,6 +21,7 @@ type Reply struct {
 	Usage     *core.Usage // nil: none is reported
 	Model     string      // empty: "scripted"
 	Thought   bool
+	Pictured  bool
 	Reduced   []core.Reduction
 
 	Pieces int           // number of deltas for Text; 0: one
@@ -126,7 +127,7 @@ func last(r Reply) core.Delta {
 		finish = core.FinishTools
 	}
 	return core.Delta{ToolCalls: r.ToolCalls, Finish: cmp.Or(r.Finish, finish), Usage: r.Usage,
-		Thought: r.Thought, Reduced: r.Reduced, Model: cmp.Or(r.Model, "scripted")}
+		Thought: r.Thought, Pictured: r.Pictured, Reduced: r.Reduced, Model: cmp.Or(r.Model, "scripted")}
 }
 
 // pieces cuts text at rune boundaries into at most n pieces; none if it is empty.

@@ -230,11 +230,45 @@ func TestModel_noLadder(t *testing.T) {
 		"Azure's filter":  {400, `{"error":{"message":"The response was filtered due to the prompt triggering Azure OpenAI's content management policy.","code":"content_filter"}}`, core.ModelRejected},
 		"OpenAI's policy": {400, `{"error":{"message":"Your request was rejected","code":"content_policy_violation"}}`, core.ModelRejected},
 		"moderation":      {403, refusing("Your input was flagged by moderation"), core.ModelRejected},
+		"Gemini's key":    {400, `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`, core.ModelAuth},
+		"xAI's key":       {400, `{"code":"Client specified an invalid argument","error":"Incorrect API key provided: xa***Qq. You can obtain an API key from https://console.x.ai."}`, core.ModelAuth},
+		"an expired key":  {400, refusing("API key expired. Please renew the API key."), core.ModelAuth},
+		"no key":          {400, refusing("Missing API key"), core.ModelAuth},
+		"a key in a 200":  {200, `{"error":{"message":"invalid api key (2049)"}}`, core.ModelAuth},
+		"SiliconFlow":     {403, `{"code":30001,"message":"Sorry, your account balance is insufficient","data":null}`, core.ModelBusy},
+		"Zhipu":           {429, `{"error":{"code":"1113","message":"余额不足或无可用资源包,请充值。"}}`, core.ModelBusy},
+		"Moonshot":        {429, `{"error":{"message":"Your account is suspended due to insufficient balance, please recharge","type":"exceeded_current_quota_error"}}`, core.ModelBusy},
+		"DashScope":       {400, `{"code":"Arrearage","message":"Access denied, please make sure your account is in good standing."}`, core.ModelBusy},
+		"tokens later":    {429, refusing("Rate limit reached for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Used 29500, Requested 1723. Please try again in 2.4s."), core.ModelBusy},
+		"Groq, later":     {413, refusing("Request too large for model `x` on tokens per minute (TPM): Limit 8,000, Requested 7,059"), core.ModelBusy},
 	} {
 		s := asking(t, func(sent, int) (int, string) { return c.status, c.body })
 		var got *core.ModelError
 		if err := ask(t.Context(), s.model, prompt()).err; !errors.As(err, &got) || got.Kind != c.kind || len(s.sent) != 1 {
 			t.Errorf("%s: %v after %d requests", name, err, len(s.sent))
+		}
+	}
+}
+
+// TestModel_saysWhatIsMissing: a refusal for want of money says so, and not that the key is wrong or to try later.
+func TestModel_saysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		status      int
+		words, body string
+	}{
+		{403, "no credit", `{"code":30001,"message":"Sorry, your account balance is insufficient"}`},
+		{429, "no credit", `{"error":{"code":"1113","message":"余额不足或无可用资源包,请充值。"}}`},
+		{429, "no credit", refusing("insufficient balance")},
+		{403, "no credit", refusing("Your credits are exhausted")},
+		{429, "rate limit", refusing("slow down")},
+		{429, "tokens in a minute", refusing("Request too large on tokens per min (TPM): Limit 3000, Requested 4123")},
+		{429, "rate limit", refusing("On tokens per min (TPM): Limit 3000, Used 2000, Requested 1123, try later")},
+		{429, "rate limit", refusing("On requests per min (RPM): Limit 3, Used 3, Requested 1")},
+	} {
+		s := asking(t, func(sent, int) (int, string) { return c.status, c.body })
+		if err := ask(t.Context(), s.model, prompt()).err; err == nil || !strings.Contains(err.Error(), c.words) {
+			t.Errorf("%s: got %v, want %q", c.body, err, c.words)
 		}
 	}
 }
@@ -335,9 +369,11 @@ func TestModel_tooLongInAnyWords(t *testing.T) {
 		"Range of input length should be [1, 129024]":                    400,
 		"invalid params, context window exceeds limit (2013)":            400,
 		"Invalid request: Your request exceeded model token limit: 8192": 400,
-		"Request too large for model `llama-3.3-70b-versatile` in organization `org_x` service tier `on_demand` on tokens per minute (TPM): Limit 6000, Requested 7059, please reduce your message size and try again.": 413,
-		"Input is too long for requested model.":                 400,
-		"prompt token count of 70000 exceeds the limit of 64000": 400,
+		"Request too large for model `llama-3.3-70b-versatile` in organization `org_x` service tier `on_demand` on tokens per minute (TPM): Limit 6000, Requested 7059, please reduce your message size and try again.":                                              413,
+		"Request too large for gpt-4o-mini in organization org-x on tokens per min (TPM): Limit 3000, Requested 4123. The input or output tokens must be reduced in order to run successfully. Visit https://platform.openai.com/account/rate-limits to learn more.": 429,
+		"Request too large on input tokens per minute (TPM): Limit: 30,000, Requested: 41,230": 429,
+		"Input is too long for requested model.":                                               400,
+		"prompt token count of 70000 exceeds the limit of 64000":                               400,
 		"zu lang": 422,
 	}
 	req := prompt()

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm"
 )
 
-// chunk is one event of a stream, or a whole answer if Message is set in place of Delta.
+// chunk is one event of a stream, or a whole answer if Message is set in place of Delta. Some servers send both: the
+// next piece, and the message so far.
 type chunk struct {
 	Model   string `json:"model"`
 	Choices []struct {
@@ -17,8 +19,9 @@ type chunk struct {
 		Message      *piece   `json:"message"`
 		FinishReason flexible `json:"finish_reason"`
 	} `json:"choices"`
-	Usage *usage          `json:"usage"`
-	Error json.RawMessage `json:"error"`
+	Usage     *usage          `json:"usage"`
+	Citations []source        `json:"citations"`
+	Error     json.RawMessage `json:"error"`
 }
 
 type usage struct {
@@ -42,6 +45,17 @@ type piece struct {
 	ReasoningContent flexible          `json:"reasoning_content"`
 	Reasoning        flexible          `json:"reasoning"`
 	ReasoningDetails []json.RawMessage `json:"reasoning_details"`
+
+	Annotations []struct {
+		Citation source `json:"url_citation"`
+	} `json:"annotations"`
+	Images []json.RawMessage `json:"images"`
+}
+
+// says reports whether a piece holds anything of an answer.
+func (p *piece) says() bool {
+	return p.Content != "" || len(p.ToolCalls) > 0 || p.FunctionCall != nil || len(p.Images) > 0 ||
+		p.ReasoningContent != "" || p.Reasoning != ""
 }
 
 type callPart struct {
@@ -79,7 +93,7 @@ type flexible string
 func (f *flexible) UnmarshalJSON(b []byte) error {
 	switch b[0] {
 	case '"':
-		_ = json.Unmarshal(b, (*string)(f)) // it is a string
+		*f = flexible(unquoted(b))
 	case 'n':
 	case '[':
 		f.join(b)
@@ -117,7 +131,12 @@ type assembly struct {
 	refused  bool
 	thought  bool
 	foreign  bool // an event was read that is none of an answer
+	pieces   bool // the answer comes in pieces
 	usage    *core.Usage
+	said     strings.Builder // the text
+	half     string          // the end of the text if it is half of a character
+	sources  []string        // addresses that the text rests on
+	pictured bool
 }
 
 // Add adds an event.
@@ -135,6 +154,7 @@ func (a *assembly) Add(event []byte) (string, error) {
 		a.model = c.Model
 	}
 	a.count(c.Usage)
+	a.cite(c.Citations...)
 	if len(c.Choices) == 0 {
 		a.foreign = a.foreign || c.Usage == nil && c.Model == "" && a.usage == nil
 		return "", nil
@@ -144,7 +164,7 @@ func (a *assembly) Add(event []byte) (string, error) {
 	if choice.FinishReason != "" {
 		a.finish = string(choice.FinishReason)
 	}
-	if choice.Message != nil {
+	if a.pieces = a.pieces || choice.Delta.says(); choice.Message != nil && !a.pieces {
 		return a.piece(*choice.Message), nil
 	}
 	return a.piece(choice.Delta), nil
@@ -168,7 +188,14 @@ func (a *assembly) piece(p piece) string {
 		a.call(callPart{Index: new(int), Function: *p.FunctionCall})
 	}
 	a.thoughts.add(p)
-	return string(p.Content)
+	for _, one := range p.Annotations {
+		a.cite(one.Citation)
+	}
+	a.pictured = a.pictured || len(p.Images) > 0
+	text, half := joined(a.half + string(p.Content))
+	a.half = half
+	a.said.WriteString(text)
+	return text
 }
 
 // call adds a part of a tool call. Servers identify calls by the index, the id, or both.
@@ -202,22 +229,33 @@ func merged(a, b map[string]json.RawMessage) map[string]json.RawMessage {
 	return a
 }
 
-// find returns the call that p continues, -1 if it begins one.
+// find returns the call that p continues, -1 if it begins one. What has no name begins none; nor does what repeats the
+// name before the arguments are whole.
 func (a *assembly) find(p callPart) int {
 	last := len(a.calls) - 1
+	id, name := string(p.ID), string(p.Function.Name)
+	open := -1 // the newest call that p may continue although its id is another one
 	for i := last; i >= 0; i-- {
+		c := a.calls[i]
 		if p.Index != nil && a.indexes[i] != *p.Index {
 			continue
 		}
-		if id := string(p.ID); id != "" && id != a.calls[i].ID && (a.calls[i].ID != "" || p.Index == nil) {
+		if id != "" && id != c.ID && (c.ID != "" || p.Index == nil) {
+			begun := c.Arguments != "" && !json.Valid([]byte(c.Arguments))
+			if open < 0 && (name == "" || p.Index != nil && name == c.Name && begun) {
+				open = i
+			}
 			continue
 		}
-		if p.Index == nil && p.ID == "" && p.Function.Name != "" {
+		if p.Index == nil && id == "" && name != "" {
 			return -1
 		}
 		return i
 	}
-	return -1
+	if open < 0 && name == "" {
+		return last
+	}
+	return open
 }
 
 // Whole reports whether the server said why the answer ended, or ended it without.
@@ -230,6 +268,9 @@ func (a *assembly) Last() core.Delta {
 	if a.finish != "" {
 		d.Finish = llm.Ending(a.finish)
 	}
+	for i := range a.calls {
+		a.calls[i].Arguments, _ = joined(a.calls[i].Arguments)
+	}
 	whole := !slices.ContainsFunc(a.calls, func(c core.ToolCall) bool { return !json.Valid([]byte(c.Arguments)) })
 	if len(a.calls) > 0 && (d.Finish == core.FinishStop || d.Finish == core.FinishCut && whole && a.finish != "error") {
 		d.Finish = core.FinishTools
@@ -237,6 +278,8 @@ func (a *assembly) Last() core.Delta {
 	if a.refused {
 		d.Finish = core.FinishRefused
 	}
-	a.keep()
+	if a.keep(); len(a.calls) == 0 {
+		d.Text, d.Pictured = a.references(), a.pictured
+	}
 	return d
 }
