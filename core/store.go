@@ -321,7 +321,7 @@ type JournalStore interface {
 	// Lookup returns the result of a journalled call; ok is false if there is none.
 	Lookup(ctx context.Context, user UserID, turn TurnID, step, index int) (text string, ok bool, err error)
 	// Record stores a call, and audits one that may change something. The first entry of an approved call fails with
-	// ErrRefused if no yes to it is left, and with ErrMoving while the user is frozen by a move.
+	// ErrRefused if no yes to it is left.
 	Record(ctx context.Context, user UserID, r CallRecord) error
 }
 
@@ -410,7 +410,7 @@ type Store interface {
 	PeopleStore
 	LinkStore
 	ApprovalReader
-	MoveStore
+	MergeStore
 	LeaseStore
 	MemberStore
 	StateStore

@@ -328,7 +328,7 @@ func testChangedMove(b *bench) {
 	v.exchange("hers", "ok")
 	id := v.merge(b.user.ID)
 	changes := b.Changed(b.ctx)
-	b.carryMove(id, core.MoveTold)
+	b.carryMerge(id, core.MergeTold)
 	b.wantChanges(changes, b.user.ID, v.user.ID)
 }
 
