@@ -78,7 +78,7 @@ func (b *bench) merge(into core.UserID) core.MergeID {
 // carryMerge carries a merge out until it reaches one of the phases, or without any, its end, and checks the tables.
 func (b *bench) carryMerge(id core.MergeID, until ...core.MergePhase) core.Merge {
 	b.t.Helper()
-	for range 200 {
+	for range 5000 {
 		m, wait, err := b.Carry(b.ctx, id, b.now)
 		b.must(err)
 		b.now = b.now.Add(wait)
@@ -503,10 +503,9 @@ func testMergeReminders(b *bench) {
 	v := b.second("Vera", "222")
 	q, _ := v.exchange("call me", "ok")
 	v.remind("call", "", q)
-	v.turn("running")
 	v.now = v.now.Add(2 * time.Hour)
 	b.now = v.now
-	v.turn("running, too")
+	v.turn("running")
 	id := v.merge(b.user.ID)
 	b.pauseMerge(id)
 	list, err := b.DueReminders(b.ctx, b.now, 10)

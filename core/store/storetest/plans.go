@@ -55,18 +55,18 @@ func rare() []string {
 		`INSERT INTO embeddings (user_id, kind, id, config, state, updated_at) SELECT`, // all vectors are made again
 		`AND s.version = g.version WHERE g.user_id = $1 AND g.hidden = 0`,              // and so is the index
 		`SELECT id, content FROM items WHERE user_id = $1`,
-		`SELECT id, segment_id, tokens, channel, role FROM messages`,                   // new entries of the directory
-		`COUNT(*) FROM embeddings WHERE user_id`,                                       // doctor and the settings page
-		`FROM windows WHERE user_id = $1) + (SELECT COUNT(*)`,                          // a count of the same rows
-		`WHERE embedding MATCH $1 AND k = $2`,                                          // k vectors are sorted
-		`FROM themes WHERE user_id = $1 `,                                              // few
-		`FROM loops WHERE user_id = $1 AND state = 'closed'`,                           // a summary opens loops
-		`extra LIKE '%"news":%'`,                                                       // news of something redacted
-		`(SELECT COALESCE(SUM(a.messages), 0)`,                                         // a row a day, when an epoch begins
-		`SELECT id FROM embeddings WHERE user_id = $1 AND kind`,                        // deletes a user
-		`extra <> '{}' AND role = 'tool'`,                                              // tools' results of a redacted message
-		`user_id = $1 AND id > $2 AND kind = 'reminder'`,                               // reminders since a redacted message
-		`AND position > 0 ORDER BY position`,                                           // the order of a merged thread
+		`SELECT id, segment_id, tokens, channel, role FROM messages`,                                           // new entries of the directory
+		`COUNT(*) FROM embeddings WHERE user_id`,                                                               // doctor and the settings page
+		`FROM windows WHERE user_id = $1) + (SELECT COUNT(*)`,                                                  // a count of the same rows
+		`WHERE embedding MATCH $1 AND k = $2`,                                                                  // k vectors are sorted
+		`FROM themes WHERE user_id = $1 `,                                                                      // few
+		`FROM loops WHERE user_id = $1 AND state = 'closed'`,                                                   // a summary opens loops
+		`extra LIKE '%"news":%'`,                                                                               // news of something redacted
+		`(SELECT COALESCE(SUM(a.messages), 0)`,                                                                 // a row a day, when an epoch begins
+		`SELECT id FROM embeddings WHERE user_id = $1 AND kind`,                                                // deletes a user
+		`extra <> '{}' AND role = 'tool'`,                                                                      // tools' results of a redacted message
+		`user_id = $1 AND id > $2 AND kind = 'reminder'`,                                                       // reminders since a redacted message
+		`AND position > 0 ORDER BY position`,                                                                   // the order of a merged thread
 		`FROM segments WHERE user_id = $1 ORDER BY id`, `FROM approvals WHERE user_id = $1 AND state = 'open'`, // of a merged user
 		` merges SET `, `FROM merges WHERE `, `UPDATE codes SET `, `DELETE FROM tries`, // few
 		`DISTINCT queue FROM jobs`, `created_at FROM agent_keys WHERE`, // few of a user
