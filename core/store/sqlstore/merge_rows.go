@@ -108,15 +108,25 @@ func (m *merger) copyMessages() {
 // rowsAtOnce is how many rows are held in memory.
 const rowsAtOnce = 1000
 
-// eachRow calls f for all rows of a query of the source user's rows with ids above $2, in their order. f returns the id.
-func eachRow[T any](m *merger, query string, scan func(scanner) (T, error), f func(T) int64) {
+// eachPage calls f for pages of the rows of a query of the source user's rows with ids above $2, in their order. f
+// returns the last id.
+func eachPage[T any](m *merger, query string, scan func(scanner) (T, error), f func(page []T) int64) {
 	for after, n := int64(0), rowsAtOnce; n == rowsAtOnce && m.err == nil; {
 		page := listOf(m, scan, query+` ORDER BY id LIMIT $3`, m.from.user, after, rowsAtOnce)
-		n = len(page)
-		for _, row := range page {
-			after = f(row)
+		if n = len(page); n > 0 {
+			after = f(page)
 		}
 	}
+}
+
+// eachRow is eachPage for functions of one row, which return its id.
+func eachRow[T any](m *merger, query string, scan func(scanner) (T, error), f func(row T) int64) {
+	eachPage(m, query, scan, func(page []T) (last int64) {
+		for _, row := range page {
+			last = f(row)
+		}
+		return last
+	})
 }
 
 // copyTurns copies turns, with the reservations of running ones.
@@ -161,17 +171,19 @@ func int64Of(v any) int64 {
 // rewrite copies rows through the program, as SQL cannot rewrite them. The first column is the id.
 func (m *merger) rewrite(table, columns string, become rewriting) {
 	names := strings.Split(columns, ", ")
-	insert := `INSERT INTO ` + table + ` (user_id, ` + columns + `) VALUES (` + placeholders(1, len(names)+1) + `)`
 	scan := func(r scanner) ([]any, error) { return scanValues(r, len(names)) }
-	eachRow(m, `SELECT `+columns+` FROM `+table+` WHERE user_id = $1 AND id > $2`, scan, func(row []any) int64 {
-		id := int64Of(row[0])
-		for i, name := range names {
-			if f := become[name]; f != nil {
-				row[i] = f(row[i])
+	eachPage(m, `SELECT `+columns+` FROM `+table+` WHERE user_id = $1 AND id > $2`, scan, func(rows [][]any) (last int64) {
+		for n, row := range rows {
+			last = int64Of(row[0])
+			for i, name := range names {
+				if f := become[name]; f != nil {
+					row[i] = f(row[i])
+				}
 			}
+			rows[n] = append([]any{int64(m.into.user)}, row...)
 		}
-		m.exec(insert, append([]any{m.into.user}, row...)...)
-		return id
+		m.insertAll(table, `user_id, `+columns, rows)
+		return last
 	})
 }
 
