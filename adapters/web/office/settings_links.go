@@ -144,7 +144,8 @@ func (r *Room) unlink(v *web.Visit) error {
 		return err
 	}
 	name := v.ChannelName(i.Address.Channel) + " (" + cmp.Or(i.Name, i.Address.External) + ")"
-	return r.change(v, "channels", fmt.Sprintf(say(v.Lang).Settings.Unlinked, name), core.Unlink{Identity: i.ID, At: v.Now})
+	return r.change(v, "channels", fmt.Sprintf(say(v.Lang).Settings.Unlinked, name),
+		core.Unlink{Identity: i.ID, At: v.Now})
 }
 
 type codeView struct {

@@ -88,8 +88,8 @@ func (m *merger) joinDay(g, there core.Segment, versions []core.Summary) day {
 	m.exec(`UPDATE segments SET starts_at = CASE WHEN starts_at > $3 THEN $3 ELSE starts_at END, first_message = $4, last_message = $5,
 			state = $6, post = $7, version = $8, hidden = $9, stale = 1, error = '', failed_at = 0, retry_at = 0,
 			messages = messages + $10, since_summary = since_summary + $11 WHERE user_id = $1 AND id = $2`, m.into.user, there.ID,
-		ms(g.Day.Start), m.earlier(there.StartsAt, g.StartsAt), last, string(state), string(post), max(shown, there.SummaryVersion),
-		flag(shown == 0 && (there.Hidden || g.Hidden)), g.Messages, g.SinceSummary)
+		ms(g.Day.Start), m.earlier(there.StartsAt, g.StartsAt), last, string(state), string(post),
+		max(shown, there.SummaryVersion), flag(shown == 0 && (there.Hidden || g.Hidden)), g.Messages, g.SinceSummary)
 	return d
 }
 

@@ -92,7 +92,8 @@ func (m *merger) copyThreads() {
 
 // copyMessages copies messages of no day, and rewrites the references in all messages except in a person's own words.
 func (m *merger) copyMessages() {
-	m.exec(messageCopy+` AND segment_id = 0`, m.from.user, m.into.user, m.numbers.id, m.numbers.message, m.was, m.thread, 0)
+	m.exec(messageCopy+` AND segment_id = 0`, m.from.user, m.into.user, m.numbers.id, m.numbers.message, m.was,
+		m.thread, 0)
 	eachRow(m, `SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND id > $2
 		AND (role <> 'user' AND (extra <> '{}' OR body LIKE '%[#%') OR extra LIKE '%"news":%' OR extra LIKE '%"decides":%' OR extra LIKE '%"quoted":%')`,
 		scanMessage, func(x core.Message) int64 {
@@ -242,8 +243,8 @@ func (m *merger) copyAudit() {
 				r.IDs[i] = m.numbers.other(id)
 			}
 		}
-		m.exec(putAudit, m.into.user, m.into.nextID(), ms(r.At), string(r.Via), r.ViaID, string(r.What), r.Object, text(r.IDs),
-			r.Tool, string(r.Result))
+		m.exec(putAudit, m.into.user, m.into.nextID(), ms(r.At), string(r.Via), r.ViaID, string(r.What), r.Object,
+			text(r.IDs), r.Tool, string(r.Result))
 		return int64(r.ID)
 	})
 }

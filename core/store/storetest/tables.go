@@ -77,7 +77,8 @@ func testClassified(b *bench) {
 			b.t.Errorf("%s.%s is %s, and not classified as holding users' words or not", c.table, c.name, c.kind)
 		case !text && !refers && c.names() && c.name != t.Owner:
 			b.t.Errorf("%s.%s names a row, but Refs does not say of which table", c.table, c.name)
-		case t.Merge == sqlstore.MergeShifted && !text && !refers && c.name != t.Owner && c.name != "id" && !slices.Contains(t.Numbers, c.name):
+		case t.Merge == sqlstore.MergeShifted && !text && !refers && c.name != t.Owner && c.name != "id" &&
+			!slices.Contains(t.Numbers, c.name):
 			b.t.Errorf("%s.%s would be lost in a merge: a shifted table must list all columns", c.table, c.name)
 		}
 	}
