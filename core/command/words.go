@@ -160,7 +160,7 @@ type texts struct {
 	JoinAsk                                   string // who made the code, twice
 	JoinOwnerYou, JoinOwnerThem, ApprovalType string // the word to type
 	LinkAsked, LinkAccepted, LinkNotMine      string // the other side
-	LinkTold                                  string // the other side, where it was accepted
+	LinkTold, LinkMerged                      string // the other side, where it was accepted
 	LinkJoins                                 string // the other side, where it was said
 	Unlinked                                  string // address
 	ThreadsMore, NoThread, LoopsMore, TakenNothing, NoLoop, MemoryMore, NoItem, AlwaysMissing, AlwaysMore, TasksMore,

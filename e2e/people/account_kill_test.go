@@ -36,7 +36,7 @@ func TestAYesToAMergeThatIsKilledCountsOnce(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		for _, c := range []struct{ at, step string }{{"whatsapp", "received"}, {"whatsapp", "stored"},
-			{"telegram", "received"}, {"telegram", "stored"}, {"telegram", "moved:2"}} {
+			{"telegram", "received"}, {"telegram", "stored"}, {"telegram", "merged"}} {
 			t.Run(c.at+" "+c.step, func(t *testing.T) {
 				t.Parallel()
 				p := newLinked(t, database(t))
