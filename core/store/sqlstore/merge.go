@@ -129,10 +129,13 @@ func (s *Store) dropMerge(ctx context.Context, m core.Merge, cause error) (core.
 	if len(left) == 2 {
 		return m, 0, cause
 	}
-	err := s.execShared(ctx, "drop a merge", `UPDATE merges SET phase = 'done', into_user = from_user
-		WHERE id = $1 AND from_user = $2 AND into_user = $3 AND phase = 'asked'`, m.ID, m.From, m.Into)
+	var err error
 	for user := range until(&err, left) {
-		err = s.resume(ctx, user)
+		err = s.resume(ctx, user, m.ID)
+	}
+	if err == nil {
+		err = s.execShared(ctx, "drop a merge", `UPDATE merges SET phase = 'done', into_user = from_user
+			WHERE id = $1 AND from_user = $2 AND into_user = $3 AND phase = 'asked'`, m.ID, m.From, m.Into)
 	}
 	if err != nil {
 		return m, 0, err
@@ -141,11 +144,13 @@ func (s *Store) dropMerge(ctx context.Context, m core.Merge, cause error) (core.
 	return m, 0, err
 }
 
-// resume ends the pause of a user, unless another merge of theirs is asked for.
-func (s *Store) resume(ctx context.Context, user core.UserID) error {
+// resume ends the pause of a user, unless a merge of theirs besides m is asked for.
+func (s *Store) resume(ctx context.Context, user core.UserID, m core.MergeID) error {
 	err := s.update(ctx, "end a pause", user, func(t *tx) {
-		t.exec(`UPDATE users SET merging = 0 WHERE id = $1
-			AND NOT EXISTS (SELECT 1 FROM merges WHERE phase = 'asked' AND (from_user = $1 OR into_user = $1))`, t.user)
+		if !valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM merges WHERE id <> $2 AND phase = 'asked' AND (from_user = $1 OR into_user = $1))`,
+			t.user, m) {
+			t.exec(`UPDATE users SET merging = 0 WHERE id = $1`, t.user)
+		}
 	})
 	if errors.Is(err, core.ErrNotFound) {
 		return nil

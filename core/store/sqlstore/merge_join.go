@@ -23,12 +23,12 @@ type merger struct {
 // join makes the source user a part of the target user.
 func (m *merger) join(now time.Time) {
 	m.was, m.thread = m.from.threadOr(0), m.into.threadOr(0)
+	m.haltTurns()
 	m.numbers = renumbering{message: m.into.lastMessage, id: m.into.lastID, segments: map[core.SegmentID]day{},
 		threads: map[core.ThreadID]core.ThreadID{m.was: m.thread}}
 	m.into.lastMessage += m.from.lastMessage
 	m.into.lastID += m.from.lastID
 	m.into.added, m.into.dirty = true, true
-	m.haltTurns()
 	m.place()
 	m.prepare()
 	m.joinDays()

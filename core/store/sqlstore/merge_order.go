@@ -21,13 +21,16 @@ func (m *merger) place() {
 			m.exec(set+` AND turn_id = $4`, m.running.User, id, last, m.running.ID)
 		}
 	}
-	for _, p := range slices.Backward(merged) {
+	for n, p := range slices.Backward(merged) {
 		user := m.from.user
 		if p.into {
 			user = m.into.user
 		}
 		if p.next != p.position {
 			m.exec(set, user, p.id, p.next)
+		}
+		if n%rowsAtOnce == 0 {
+			m.send()
 		}
 	}
 	m.exec(`UPDATE threads SET last_position = $3 WHERE user_id = $1 AND id = $2`, m.into.user, m.thread, last)
