@@ -146,7 +146,7 @@ type UseYes struct {
 type AddKey struct{ Key APIKey }
 
 // Also stores a note for another user, with its effects, in the same transaction. It fails with ErrNotFound if there is
-// no such user, and with ErrMoving while that user is frozen by a move.
+// no such user.
 type Also struct{ Note Note }
 
 // RevokeKey removes an API key. It fails with ErrNotFound if there is none.

@@ -14,8 +14,8 @@ const ImportKey = "imported days"
 type ImportStore interface {
 	// Import stores messages of an archive in one transaction, each at the position of its time. Messages that were
 	// imported before (by their Key) are left out. Imported messages are neither answered nor posted. ErrChanged if a
-	// turn is running in whose range some of them belong, ErrMoving if the user is frozen by a move; nothing is stored
-	// then, and the batch can be offered again later.
+	// turn is running in whose range some of them belong; nothing is stored then, and the batch can be offered again
+	// later.
 	Import(ctx context.Context, b ImportBatch) (Imported, error)
 	// PrepareImport does the slow part of Import that needs no lock: it finds the
 	// Terms of new messages. It is safe for concurrent use on several batches.

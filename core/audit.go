@@ -56,8 +56,7 @@ const (
 	AuditLink        AuditWhat = "link"          // an address, or a user, was joined to this one
 	AuditUnlink      AuditWhat = "unlink"        // an identity was detached
 	AuditMerged      AuditWhat = "merged"        // the source user's identities were taken over
-	AuditSplit       AuditWhat = "split"         // an identity leaves with what came through it
-	AuditMove        AuditWhat = "merge"         // a merge was requested
+	AuditMerge       AuditWhat = "merge"         // a merge was requested
 	AuditSignInLink  AuditWhat = "sign_in_link"  // was made
 	AuditSignIn      AuditWhat = "sign_in"       // of a browser
 	AuditSignOut     AuditWhat = "sign_out"      // of one browser, or of all

@@ -62,7 +62,7 @@ type Delivery struct {
 	// Window and Asked are those of the identity; set in a claimed delivery.
 	Window time.Time
 	Asked  bool
-	// Born is the original "user-id" of a delivery that was moved to another user: the
+	// Born is the original "user-id" of a delivery whose user was merged into another: the
 	// keys of its parts are still derived from it.
 	Born string
 }

@@ -18,8 +18,6 @@ var (
 	ErrExists = errors.New("exists already")
 	// ErrRefused: the request is not allowed, or a code is wrong, used, expired or locked.
 	ErrRefused = errors.New("refused")
-	// ErrMoving: the user is frozen by a move; hold the data and try again when the move is done.
-	ErrMoving = errors.New("is being moved")
 	// ErrUnfinished: a restore of the store was not completed.
 	ErrUnfinished = errors.New("a restore was not finished here; run the same `everthread restore` again")
 	// ErrNoRoom: the user's files have reached media.bytes_per_user.

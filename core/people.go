@@ -29,7 +29,7 @@ type PeopleStore interface {
 	MoveIdentity(ctx context.Context, i Identity, to UserID) error
 	// DeleteUser removes a user with all data. It returns paths below data_dir/media for the caller to remove: the
 	// user's attachments, then folders that hold nobody else's files and go with all their contents. ErrRefused for the
-	// owner, ErrMoving while the user is being moved.
+	// owner.
 	DeleteUser(ctx context.Context, id UserID) (files []string, err error)
 	// PutCode stores a hashed code. There is at most one CodeOwner: a new one replaces it.
 	PutCode(ctx context.Context, c Code) error
@@ -67,41 +67,28 @@ type Code struct {
 	Expires time.Time
 }
 
-// MoveID identifies a move. It is counted over all users.
-type MoveID int64
+// MergeID identifies a merge. It is counted over all users.
+type MergeID int64
 
-// MoveKind is the kind of a move.
-type MoveKind string
+// MergePhase is the progress of a merge.
+type MergePhase string
 
-// Kinds of moves.
+// Phases of a merge.
 const (
-	MoveMerge MoveKind = "merge" // all rows of From become Into's
-	MoveSplit MoveKind = "split" // the rows of one identity of From become Into's
+	MergeAsked MergePhase = "asked" // both sides have said yes
+	MergeTold  MergePhase = "told"  // the users are one, and the person is to be told
+	MergeDone  MergePhase = "done"
 )
 
-// MovePhase is the progress of a move.
-type MovePhase string
-
-// MoveAsked is the first phase. MoveTold waits until the person has been notified
-// (MoveStore.Told). MoveDone is the last. The phases between are internal to the store.
-const (
-	MoveAsked MovePhase = "asked"
-	MoveTold  MovePhase = "told"
-	MoveDone  MovePhase = "done"
-)
-
-// Move transfers one user's rows to another. Any process can continue it where it stopped.
-type Move struct {
-	ID   MoveID
-	Kind MoveKind
+// Merge makes one user a part of another, for good. Both sides have said yes to it, so it is kept until it is done.
+type Merge struct {
+	ID   MergeID
 	From UserID // the source user
-	Into UserID // the target user; 0: a split that has not begun
-	// Identity is where the move was requested, and where its end is reported: an identity of From, and of Into from
-	// MoveTold on; 0: none. For a split it is the identity that is split off.
+	Into UserID // the target user
+	// Identity is where the merge was requested, and where its end is told: an identity of From, and of Into from
+	// MergeTold on; 0: none.
 	Identity IdentityID
-	Phase    MovePhase
-	Rows     int // copied so far
-	Total    int // estimate of the rows to copy
+	Phase    MergePhase
 	AskedAt  time.Time
 }
 
@@ -151,23 +138,24 @@ type LinkStore interface {
 	Became(ctx context.Context, user UserID) (UserID, error)
 }
 
-// MoveStore moves rows between users.
-type MoveStore interface {
-	// Ask creates a move. ErrRefused if it makes no sense.
-	Ask(ctx context.Context, m Move) (MoveID, error)
-	// Moves lists unfinished moves, oldest first, at most limit.
-	Moves(ctx context.Context, limit int) ([]Move, error)
-	// Move returns a move, finished or not, or ErrNotFound.
-	Move(ctx context.Context, id MoveID) (Move, error)
-	// Carry runs the next short step of a move and returns its progress. wait is how
-	// long to wait before the next step; 0: none.
-	Carry(ctx context.Context, id MoveID, now time.Time) (m Move, wait time.Duration, err error)
-	// Told ends MoveTold.
-	Told(ctx context.Context, id MoveID) error
+// MergeStore merges users.
+type MergeStore interface {
+	// Ask stores a request to merge From into Into. ErrRefused if they are not two users.
+	Ask(ctx context.Context, m Merge) (MergeID, error)
+	// Merges lists unfinished merges, oldest first, at most limit.
+	Merges(ctx context.Context, limit int) ([]Merge, error)
+	// Merge returns a merge, finished or not, or ErrNotFound.
+	Merge(ctx context.Context, id MergeID) (Merge, error)
+	// Carry moves everything of the source user into the target user, in one transaction, or waits for what is under
+	// way: both users are paused, so nothing of theirs begins, and wait is how long to wait before the next call; 0: the
+	// merge is no longer MergeAsked. The owner is always the target. A merge whose user is gone is done.
+	Carry(ctx context.Context, id MergeID, now time.Time) (m Merge, wait time.Duration, err error)
+	// Told ends MergeTold.
+	Told(ctx context.Context, id MergeID) error
 }
 
-// TopicMoves is the wake-up topic of moves.
-const TopicMoves = "moves"
+// TopicMerges is the wake-up topic of merges.
+const TopicMerges = "merges"
 
 // NewLink stores a linking code and replaces the user's last one. The code's address is where it was requested.
 type NewLink struct{ Code Code }
@@ -199,19 +187,11 @@ type Unlink struct {
 	At       time.Time
 }
 
-// Split moves an identity and everything that came through it to a new user. It fails
-// with ErrNotFound if there is none.
-type Split struct {
-	Identity IdentityID
-	At       time.Time
-}
-
 func (NewLink) effect()    {}
 func (WrongLink) effect()  {}
 func (UseLink) effect()    {}
 func (AcceptLink) effect() {}
 func (Unlink) effect()     {}
-func (Split) effect()      {}
 
 // InstructionID identifies a standing instruction. It is counted per user.
 type InstructionID int64

@@ -324,7 +324,7 @@ type JournalStore interface {
 	// messages, in their order.
 	Earlier(ctx context.Context, user UserID, turn TurnID, messages []MessageID) ([]CallRecord, error)
 	// Record stores a call, and audits one that may change something. The first entry of an approved call fails with
-	// ErrRefused if no yes to it is left, and with ErrMoving while the user is frozen by a move.
+	// ErrRefused if no yes to it is left.
 	Record(ctx context.Context, user UserID, r CallRecord) error
 }
 
@@ -413,7 +413,7 @@ type Store interface {
 	PeopleStore
 	LinkStore
 	ApprovalReader
-	MoveStore
+	MergeStore
 	LeaseStore
 	MemberStore
 	StateStore

@@ -413,7 +413,6 @@ func TestFailures(t *testing.T) {
 		{&live.OverBudget{Until: w.now.Add(time.Hour)}, 429, "used up until 2026-11-21T13:00:00Z"},
 		{&live.Failed{Reason: "the key is wrong"}, 502, "the key is wrong"},
 		{&live.Failed{Stopped: true}, 409, "was stopped"},
-		{core.ErrMoving, 503, "being joined"},
 		{context.DeadlineExceeded, 504, "no answer in time"},
 		{errors.New("disk is full"), 500, "its log says"},
 	} {

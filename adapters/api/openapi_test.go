@@ -236,7 +236,7 @@ func (w *world) visit() {
 	w.call(person{}, "POST", "/api/v1/chat", "{}")
 	w.call(person{key: w.newKey(ada.User, "read")}, "POST", "/api/v1/chat", "{}")
 	for _, err := range []error{&live.OverBudget{Until: w.now.Add(time.Hour)}, &live.Failed{}, &live.Failed{Stopped: true},
-		core.ErrMoving, fmt.Errorf("wait: %w", errDeadline())} {
+		fmt.Errorf("wait: %w", errDeadline())} {
 		w.fail = err
 		w.call(ada, "POST", "/api/v1/chat", `{"message":"a"}`)
 	}

@@ -158,9 +158,6 @@ func (c *Server) explain(err error) *client.Refusal {
 		return failed(body.Status, "invalid_request", body.Message, 0)
 	case errors.Is(err, core.ErrRefused):
 		return failed(http.StatusBadRequest, "invalid_request", sentence(err.Error()), 0)
-	case errors.Is(err, core.ErrMoving):
-		return failed(http.StatusServiceUnavailable, "moving",
-			"Two conversations are being joined at the moment. Try again in some seconds.", 5*time.Second)
 	}
 	return c.explainAnswer(err)
 }

@@ -323,9 +323,6 @@ func (c *Server) explain(err error) *failure {
 			after: max(over.Until.Sub(c.Now()), time.Second), message: "The day's budget of tokens is used up until " +
 				over.Until.UTC().Format(time.RFC3339) +
 				". A message that was stored is answered then."}
-	case errors.Is(err, core.ErrMoving):
-		return &failure{status: http.StatusServiceUnavailable, kind: serverError, code: "moving", after: 5 * time.Second,
-			message: "Two conversations are being joined at the moment. Try again in some seconds."}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &failure{status: http.StatusGatewayTimeout, kind: serverError, code: "timeout",
 			message: "There was no answer in time. It is still worked on, and will be in the conversation; a request with the same Idempotency-Key waits for it again."}

@@ -83,8 +83,6 @@ func (v *Visit) asFault(err error) *Fault {
 		return Because(http.StatusRequestEntityTooLarge, v.Words.ErrNoRoom)
 	case errors.Is(err, core.ErrNotFound):
 		return Because(http.StatusNotFound, v.Words.ErrNotFound)
-	case errors.Is(err, core.ErrMoving):
-		return Because(http.StatusServiceUnavailable, v.Words.ErrMoving)
 	}
 	return Because(http.StatusInternalServerError, v.Words.ErrBroken)
 }

@@ -39,7 +39,7 @@ type Texts struct {
 
 	// Errors.
 	ErrTitle, ErrNothing, ErrHome, ErrNotFound, ErrBroken, ErrTooLarge, ErrNoRoom, ErrForm, ErrForeign, ErrTries, ErrCode,
-	ErrMoving, ErrAccount,
+	ErrAccount,
 	ErrRefused string
 	ErrLong string // number
 	TooLong string // {most}, {have}

@@ -133,18 +133,11 @@ func (u usersLinkCmd) Run(ctx context.Context, d *opened) error {
 		t.Messages.Of(there))) {
 		return errors.New("nothing was changed; answer yes, or give --yes")
 	}
-	id, err := d.store.Ask(ctx, core.Move{Kind: core.MoveMerge, From: from.ID, Into: into.ID, AskedAt: clock()()})
+	id, err := d.store.Ask(ctx, core.Merge{From: from.ID, Into: into.ID, AskedAt: clock()()})
 	if err != nil {
 		return err
 	}
-	shown := d.progress()
-	err = people.Carry(ctx, d.store, id, clock(), func(m core.Move) {
-		if m.Total > 0 {
-			shown.line(string(m.Phase), fmt.Sprintf("%s: %s", m.Phase, t.Rows.Of(m.Rows)))
-		}
-	})
-	shown.end()
-	if err != nil {
+	if err := people.Carry(ctx, d.store, id, clock()); err != nil {
 		return fmt.Errorf("it goes on when `everthread serve` runs, or with the next `everthread users link`: %w", err)
 	}
 	return d.said(object{"messages", moved + there, "user_id", into.ID, "was", from.ID}, t.Linked, from.Name, into.ID)

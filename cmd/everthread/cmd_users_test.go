@@ -180,12 +180,9 @@ func TestADeletionThatWasKilledIsFinished(t *testing.T) {
 		s := newLeaves(t)
 		s.note(s.bob.ID, []string{fmt.Sprintf("%d/1-0", s.bob.ID)})
 		eve := s.member("Eve")
-		_, err := s.store.Ask(t.Context(), core.Move{Kind: core.MoveMerge, From: s.bob.ID, Into: eve.ID,
-			AskedAt: time.Now()})
+		id, err := s.store.Ask(t.Context(), core.Merge{From: s.bob.ID, Into: eve.ID, AskedAt: time.Now()})
 		s.must(err)
-		moves, err := s.store.Moves(t.Context(), 1)
-		s.must(err)
-		s.must(people.Carry(t.Context(), s.store, moves[0].ID, time.Now, func(core.Move) {}))
+		s.must(people.Carry(t.Context(), s.store, id, time.Now))
 		if _, err := s.store.User(t.Context(), s.bob.ID); !errors.Is(err, core.ErrNotFound) {
 			t.Fatalf("the merge is not done: %v", err)
 		}

@@ -158,7 +158,7 @@ type texts struct {
 	SecretNext, SecretHow, ChatHello, ChatOwner, ChatRetry, ImportReading, ImportDry, ImportProgress, ImportDone,
 	ImportPaused, ImportProposed, ImportNowhere string
 	ImportBack, ImportMissing, ImportUnsummarized, ImportSummaries, ImportSearch, ContentDigest string
-	Messages, Tokens, Attachments, People, Rows, WebLink, Traces, Resealed, Unembedded, Reembedding, ImportDays,
+	Messages, Tokens, Attachments, People, WebLink, Traces, Resealed, Unembedded, Reembedding, ImportDays,
 	ImportFiles, ImportLeftOut words.Counted
 }
 

@@ -60,7 +60,7 @@ func Join(ctx context.Context, p People, c Caller, channel string, now time.Time
 		}
 	}
 	if err == nil && i.User != c.User.ID {
-		err = core.ErrMoving
+		err = core.ErrChanged
 	}
 	if err != nil {
 		return core.Identity{}, fmt.Errorf("find the program's identity: %w", err)

@@ -81,8 +81,6 @@ func (c *Commands) undoables(ctx context.Context, r *request) ([]undoable, error
 				effects = append(effects, core.EndSession{Session: id})
 			case row.What == core.AuditLink && row.Object == "identity" && linked(id):
 				effects = append(effects, core.Unlink{Identity: core.IdentityID(id), At: r.now})
-			case row.What == core.AuditMerged && linked(id):
-				effects = append(effects, core.Split{Identity: core.IdentityID(id), At: r.now})
 			}
 		}
 		if len(effects) > 0 {

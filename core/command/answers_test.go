@@ -153,10 +153,8 @@ var answers = map[string]struct {
 		"/link D", "/link E", "/link KITE2345"}},
 	"unlink": {func(w *world) { linking(w); w.also(w.ada, "terminal", "home") }, "",
 		[]string{"/unlink list", "/unlink liste", "/unlink 7", "/unlink garden", "/unlink 2", "/unlink",
-			"/unlink --split", "/unlink oui"}},
-	"unlink-split": {func(w *world) { w.also(w.ada, "terminal", "home") }, "",
-		[]string{"/unlink terminal --split", "/unlink"}},
-	"link-none": {nil, "", []string{"/link", "/unlink --split"}},
+			"/unlink oui"}},
+	"link-none": {nil, "", []string{"/link", "/unlink"}},
 	"pair": {func(w *world) {
 		w.stranger("Cléo *the* cat", "333", "ABCD2345")
 		w.later(time.Minute).stranger("", "444", "EFGH6789")

@@ -171,13 +171,13 @@ func (c *Commands) acceptLink(r *request, q core.Approval, yes bool) (core.Outco
 	if !yes {
 		return r.sayf(r.words.LinkNotMine, who), nil
 	}
-	out := r.sayf(r.words.LinkAccepted, who)
+	out, told := r.sayf(r.words.LinkAccepted, who), r.words.LinkTold
 	if l.User != 0 {
-		out = r.say(r.words.LinkMerging)
+		out, told = r.say(r.words.LinkMerging), r.words.LinkMerged
 	} else {
 		out.Greet = &core.Greeting{To: l.Address, Text: r.words.Linked}
 	}
-	out.Others = fmt.Sprintf(r.words.LinkTold, who, trust.AddressName(r.at.Address, r.at.Name))
+	out.Others = fmt.Sprintf(told, who, trust.AddressName(r.at.Address, r.at.Name))
 	return out.With(core.AcceptLink{Subject: l, At: r.now}), nil
 }
 

@@ -119,7 +119,7 @@ func (c *Commands) newLink(r *request) (core.Outcome, error) {
 }
 
 // unlink detaches an address: this one, or one of the list that it shows. The last one
-// needs a confirmation. With --split the address takes its history along.
+// needs a confirmation.
 func (c *Commands) unlink(ctx context.Context, r *request) (core.Outcome, error) {
 	all, err := c.Store.Identities(ctx, r.user.ID)
 	if err != nil {
@@ -134,10 +134,6 @@ func (c *Commands) unlink(ctx context.Context, r *request) (core.Outcome, error)
 	switch {
 	case !ok:
 		return r.say(r.words.UnlinkWhich), nil
-	case a.split && len(all) == 1:
-		return r.say(r.words.SplitLast), nil
-	case a.split:
-		return r.sayf(r.words.Splitting, placeName(i)).With(core.Split{Identity: i.ID, At: r.now}), nil
 	case len(all) == 1 && !a.sure:
 		return r.say(r.words.UnlinkLast), nil
 	}
@@ -146,8 +142,8 @@ func (c *Commands) unlink(ctx context.Context, r *request) (core.Outcome, error)
 
 // unlinking holds the arguments of /unlink.
 type unlinking struct {
-	list, split, sure bool
-	which             string // a number or name; empty: this address
+	list, sure bool
+	which      string // a number or name; empty: this address
 }
 
 func readUnlink(arg string) unlinking {
@@ -155,8 +151,6 @@ func readUnlink(arg string) unlinking {
 	var rest []string
 	for _, w := range strings.Fields(strings.ToLower(arg)) {
 		switch word := strings.Trim(w, "-—"); {
-		case means(word, func(t *typed) []string { return t.Split }):
-			a.split = true
 		case means(word, yes):
 			a.sure = true
 		case means(word, func(t *typed) []string { return t.List }):

@@ -94,7 +94,7 @@ func bold(s string) string { return "**" + escaper.Replace(title(s)) + "**" }
 
 // typed holds the words that people type after a command, folded.
 type typed struct {
-	Yes, No, Cancel, Resume, Remove, Archive, List, Split, All, Days, Long, Newest []string
+	Yes, No, Cancel, Resume, Remove, Archive, List, All, Days, Long, Newest []string
 }
 
 // means reports whether s is one of the words of any language.
@@ -142,7 +142,7 @@ type texts struct {
 	StrategyIs, StrategySet, StrategyUnknown string // what the model sees
 
 	Linked, LinkMerging, LinkOwn, LinkSame, LinkWrong, SayYesNo, LinkDeclined, LinkWaits, ApprovalNone        string
-	LinkedTitle, LinkedMore, UnlinkWhich, UnlinkLast, SplitLast, CodeUnknown, RequestsTitle, NoRequests       string
+	LinkedTitle, LinkedMore, UnlinkWhich, UnlinkLast, CodeUnknown, RequestsTitle, NoRequests                  string
 	ThreadsTitle, ContinuousName, Here, NoThreads, ThreadUntitled, InContinuous, BackContinuous               string
 	Retrying, RetryRunning, RetryNothing, RetryPaused, Stopped, StopNothing, StopPending                      string
 	ApprovalByName, ContinueBusy, ContinueNothing                                                             string
@@ -160,9 +160,9 @@ type texts struct {
 	JoinAsk                                   string // who made the code, twice
 	JoinOwnerYou, JoinOwnerThem, ApprovalType string // the word to type
 	LinkAsked, LinkAccepted, LinkNotMine      string // the other side
-	LinkTold                                  string // the other side, where it was accepted
+	LinkTold, LinkMerged                      string // the other side, where it was accepted
 	LinkJoins                                 string // the other side, where it was said
-	Unlinked, Splitting                       string // address
+	Unlinked                                  string // address
 	ThreadsMore, NoThread, LoopsMore, TakenNothing, NoLoop, MemoryMore, NoItem, AlwaysMissing, AlwaysMore, TasksMore,
 	TaskPaused, NoTask, RemindersMore, NoReminder string // number
 	ThreadOpened, ThreadUsed, InThread                             string // title

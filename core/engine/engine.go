@@ -84,7 +84,7 @@ type Engine struct {
 	embedding *embed.Worker
 	documents *document.Worker
 	speech    *speech.Worker // nil: answers are not spoken
-	mover     *people.Mover
+	merger    *people.Merger
 	servers   *mcp.Client
 	members   *job.Members // nil: there is only this process
 	backups   backups
@@ -133,7 +133,7 @@ func New(p *Process, o Options) (*Engine, error) {
 	}
 	e.taskFirer = e.newTaskFirer(planner)
 	e.Gateway = e.newGateway()
-	e.mover = e.newMover()
+	e.merger = e.newMerger()
 	e.backups = backups{Process: p, maker: o.Backup, meter: e.Meter}
 	return e, nil
 }

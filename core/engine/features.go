@@ -167,9 +167,9 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 	return nil
 }
 
-func (e *Engine) newMover() *people.Mover {
-	return &people.Mover{Store: e.Store, Channels: e.Channels, Language: e.Config.DefaultLanguage,
-		Released: e.receiveApproved, Poll: movePoll, Leases: e.Process, Log: e.Log.Named("people"), Now: e.Now,
+func (e *Engine) newMerger() *people.Merger {
+	return &people.Merger{Store: e.Store, Channels: e.Channels, Language: e.Config.DefaultLanguage,
+		Poll: mergePoll, Leases: e.Process, Log: e.Log.Named("people"), Now: e.Now,
 		Standing: e.Standing, Crash: e.options.Crash}
 }
 

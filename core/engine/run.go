@@ -125,10 +125,10 @@ const (
 	speechWorkers   = 16 // people wait for it, and it mostly waits for its service
 )
 
-// Intervals at which jobs, and merges and splits, are polled without a wake-up.
+// Intervals at which jobs, and merges, are polled without a wake-up.
 const (
 	pollEvery = time.Second
-	movePoll  = 2 * time.Second
+	mergePoll = 2 * time.Second
 )
 
 // beside runs background work until ctx ends: jobs, the index, merges and the scheduler.
@@ -149,7 +149,7 @@ func (e *Engine) beside(ctx context.Context) error {
 	for _, r := range runners {
 		group.Go(func() error { return r.Run(ctx) })
 	}
-	for _, run := range []func(context.Context) error{clock.Run, e.index, e.servers.Run, e.mover.Run} {
+	for _, run := range []func(context.Context) error{clock.Run, e.index, e.servers.Run, e.merger.Run} {
 		group.Go(func() error { return run(ctx) })
 	}
 	group.Go(func() error {

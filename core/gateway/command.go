@@ -86,7 +86,7 @@ func (g *Gateway) finishNote(ctx context.Context, n core.Noted) error {
 func changesAccount(effects []core.Effect) bool {
 	return slices.ContainsFunc(effects, func(e core.Effect) bool {
 		switch e.(type) {
-		case core.Decide, core.UseLink, core.AcceptLink, core.Unlink, core.Split, core.Approve, core.Deny, core.Redact,
+		case core.Decide, core.UseLink, core.AcceptLink, core.Unlink, core.Approve, core.Deny, core.Redact,
 			core.DropThread:
 			return true
 		}

@@ -138,7 +138,13 @@ func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) error {
 			return err
 		}
 	}
-	return g.waiting(ctx, g.fromUser(ctx, u, i, in, now), in, now)
+	err = g.fromUser(ctx, u, i, in, now)
+	if errors.Is(err, core.ErrNotFound) && in[0].Thread == 0 { // threads have other ids after a merge
+		if _, is, _ := g.identify(ctx, in[0]); is.ID != 0 && is.ID != u.ID {
+			return g.receiveRun(ctx, in) // the sender was merged since they were identified
+		}
+	}
+	return err
 }
 
 // quote completes the quote of an event from the transcript: whose words they are, what they are where the service does
@@ -441,17 +447,4 @@ func (g *Gateway) tellPostponed(ctx context.Context, u core.User, i core.Identit
 func (g *Gateway) notice(text string, i core.Identity, now time.Time) ([]core.NewMessage, []core.NewDelivery) {
 	return []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}},
 		[]core.NewDelivery{{To: i.Address, Identity: i.ID, Kind: core.DeliverNotice, Parts: g.parts(text, i.Address.Channel)}}
-}
-
-// waiting holds the events of a user that is being moved, to receive them afterwards. It returns all other errors.
-func (g *Gateway) waiting(ctx context.Context, err error, in []core.Inbound, now time.Time) error {
-	if !errors.Is(err, core.ErrMoving) {
-		return err
-	}
-	for _, e := range in {
-		if _, err := g.Store.Hold(ctx, core.Hold{Event: e, Keep: true, Now: now}); err != nil {
-			return err
-		}
-	}
-	return nil
 }

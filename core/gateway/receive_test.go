@@ -2,39 +2,48 @@ package gateway
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/everthread/everthread/core"
 )
 
-// holder records held events.
-type holder struct {
+// merging is a store whose user 1 is merged into user 2 while an event of theirs is received.
+type merging struct {
 	Store
-	held []core.Hold
+	merged bool
+	got    []core.UserID
 }
 
-func (h *holder) Hold(_ context.Context, x core.Hold) (bool, error) {
-	h.held = append(h.held, x)
-	return false, nil
+func (m *merging) Identify(_ context.Context, a core.Address) (core.Identity, core.User, error) {
+	user := core.UserID(1)
+	if m.merged {
+		user = 2
+	}
+	return core.Identity{ID: core.IdentityID(10 * user), User: user, Address: a}, core.User{ID: user}, nil
 }
 
-func TestWhatComesWhileAUserIsMovedIsHeld(t *testing.T) {
+func (m *merging) Settle(_ context.Context, user core.UserID, identity core.IdentityID, _ core.Inbound,
+	_ time.Time) (*core.Delivery, error) {
+	m.got = append(m.got, user)
+	if !m.merged {
+		m.merged = true
+		return nil, core.ErrNotFound
+	}
+	return nil, nil
+}
+
+func TestReceive_fromAUserWhoIsMergedMeanwhile(t *testing.T) {
 	t.Parallel()
-	h := &holder{}
+	m := &merging{}
 	g := &Gateway{}
-	g.Store = h
-	in := []core.Inbound{{EventID: "1"}, {EventID: "2"}}
-	if err := g.waiting(t.Context(), fmt.Errorf("append: %w", core.ErrMoving), in, time.Unix(1, 0)); err != nil {
-		t.Fatal(err)
+	g.Store, g.Meter, g.Now = m, noMeter{}, func() time.Time { return time.Unix(1, 0) }
+	e := core.Inbound{EventID: "1", Kind: core.InReceipt}
+	if err := g.Receive(t.Context(), e); err != nil || len(m.got) != 2 || m.got[1] != 2 {
+		t.Errorf("got %v, received for %v", err, m.got)
 	}
-	if len(h.held) != 2 || !h.held[0].Keep || h.held[1].Event.EventID != "2" {
-		t.Errorf("got %+v", h.held)
-	}
-	other := errors.New("other")
-	if err := g.waiting(t.Context(), other, in, time.Unix(1, 0)); !errors.Is(err, other) || len(h.held) != 2 {
-		t.Errorf("got %v, %d held", err, len(h.held))
+	m.merged, m.got, e.Thread = false, nil, 3 // a thread of user 1, which has another id now
+	if err := g.Receive(t.Context(), e); err == nil || len(m.got) != 1 {
+		t.Errorf("got %v, received for %v", err, m.got)
 	}
 }

@@ -359,11 +359,11 @@ func (r *run) store(ctx context.Context, batches <-chan *batch) error {
 // patience is the delay before a retry.
 const patience = 250 * time.Millisecond
 
-// patient stores a batch. It retries while a turn or a move is in the way.
+// patient stores a batch. It retries while a turn is in the way.
 func (r *run) patient(ctx context.Context, b core.ImportBatch) (core.Imported, error) {
 	for {
 		out, err := r.Store.Import(ctx, b)
-		if !errors.Is(err, core.ErrChanged) && !errors.Is(err, core.ErrMoving) {
+		if !errors.Is(err, core.ErrChanged) {
 			return out, err
 		}
 		if r.Wait(ctx, patience); ctx.Err() != nil {

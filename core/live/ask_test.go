@@ -185,8 +185,8 @@ func TestWhyThereIsNoAnswer(t *testing.T) {
 			func(err error) bool { _, ok := live.IsFailed(err); return ok }},
 		"budget": {&thread{question: question}, tomorrow,
 			func(err error) bool { var o *live.OverBudget; return errors.As(err, &o) && o.Until.Equal(tomorrow) }},
-		"not received": {&thread{question: question, refused: core.ErrMoving}, time.Time{},
-			func(err error) bool { return errors.Is(err, core.ErrMoving) }},
+		"not received": {&thread{question: question, refused: core.ErrChanged}, time.Time{},
+			func(err error) bool { return errors.Is(err, core.ErrChanged) }},
 		"too long": {&thread{question: question}, time.Time{},
 			func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }},
 	} {

@@ -99,7 +99,7 @@ func (m *Files) fetch(ctx context.Context, j *core.Job) error {
 		done.Text, done.Tokens = text, m.Tokens.Count(text)
 	}
 	err = m.Store.SetAttachment(ctx, done)
-	if errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrMoving) {
+	if errors.Is(err, core.ErrNotFound) {
 		// It was redacted during the download, or is downloaded again for the target user.
 		err = m.Remove([]string{a.Path})
 	}

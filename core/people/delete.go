@@ -76,7 +76,7 @@ func (d *Deleter) Delete(ctx context.Context, user core.UserID, tell func(Deleti
 		return d.Finish(ctx, user)
 	}
 	if err != nil {
-		if errors.Is(err, core.ErrMoving) || errors.Is(err, core.ErrRefused) {
+		if errors.Is(err, core.ErrRefused) {
 			err = errors.Join(err, d.unnote(user))
 		}
 		return err // other errors keep the note: the transaction may have been committed

@@ -81,7 +81,7 @@ func (p *People) AskLinks(ctx context.Context) error {
 	}
 	var errs []error
 	for _, c := range codes {
-		if err := p.askLink(ctx, c); err != nil && !errors.Is(err, core.ErrNotFound) && !errors.Is(err, core.ErrMoving) {
+		if err := p.askLink(ctx, c); err != nil && !errors.Is(err, core.ErrNotFound) {
 			errs = append(errs, fmt.Errorf("ask about a linked address: %w", err))
 		}
 	}

@@ -218,7 +218,7 @@ func TestStrangerGuesses(t *testing.T) {
 	}
 }
 
-func TestMover(t *testing.T) {
+func TestMerger(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, people.Open)
 	if !h.stranger("900", "hello", "fr") {
@@ -231,17 +231,15 @@ func TestMover(t *testing.T) {
 	must(t, err)
 	h.accept()
 	h.said()
-	released := 0
-	v := &people.Mover{Store: h.Store, Channels: abroad{}, Language: "en", Leases: alone{}, Poll: time.Millisecond,
-		Log: zap.NewNop(), Now: func() time.Time { return h.now },
-		Released: func(context.Context) error { released++; return nil },
-		Standing: besides{}}
+	h.now = h.now.Add(time.Minute) // nothing under way is waited for
+	v := &people.Merger{Store: h.Store, Channels: abroad{}, Language: "en", Leases: alone{}, Poll: time.Millisecond,
+		Log: zap.NewNop(), Now: func() time.Time { return h.now }, Standing: besides{}}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	done := make(chan error)
 	go func() { done <- v.Run(ctx) }()
 	for ctx.Err() == nil {
-		list, err := h.Moves(ctx, 1)
+		list, err := h.Merges(ctx, 1)
 		must(t, err)
 		if len(list) == 0 {
 			stop()
@@ -250,8 +248,8 @@ func TestMover(t *testing.T) {
 	must(t, <-done)
 	_, who, err := h.Store.Identify(t.Context(), bo.Address)
 	must(t, err)
-	if who.ID != h.owner.ID || released == 0 {
-		t.Errorf("got user %d, %d releases", who.ID, released)
+	if who.ID != h.owner.ID {
+		t.Errorf("got user %d", who.ID)
 	}
 	if got := h.said(); !strings.Contains(got, "n'en font plus qu'une") ||
 		!strings.HasSuffix(got, fmt.Sprintf("\n\nBesides, %d (fr).", who.ID)) {
@@ -268,15 +266,10 @@ func TestAnAccountOfWhoWasMergedIsTheirHeirs(t *testing.T) {
 	at := core.Address{Channel: "telegram", Account: "42", External: "900"}
 	bo, gone, err := h.Store.Identify(t.Context(), at)
 	must(t, err)
-	id, err := h.Ask(t.Context(), core.Move{Kind: core.MoveMerge, From: gone.ID, Into: h.owner.ID,
-		Identity: bo.ID, AskedAt: h.now})
+	id, err := h.Ask(t.Context(), core.Merge{From: gone.ID, Into: h.owner.ID, Identity: bo.ID,
+		AskedAt: h.now})
 	must(t, err)
-	for m := (core.Move{}); m.Phase != core.MoveDone; {
-		if m, _, err = h.Carry(t.Context(), id, h.now); err != nil {
-			t.Fatal(err)
-		}
-		must(t, h.Told(t.Context(), id))
-	}
+	must(t, people.Carry(t.Context(), h.Store, id, func() time.Time { return h.now.Add(time.Minute) }))
 	in := core.Inbound{Address: core.Address{Channel: "whatsapp_agent", Account: "1", External: "user:1"},
 		Kind: core.InMessage, EventID: "1", For: gone.ID, Text: "hi"}
 	if known, err := h.Stranger(t.Context(), in); err != nil || !known {

@@ -1,5 +1,5 @@
 // Package people manages users and their addresses: who is admitted (owner code, pairing,
-// allow list, open), linking, merges, splits, account changes and account deletion.
+// allow list, open), linking, merges, account changes and account deletion.
 package people
 
 import (
@@ -314,7 +314,7 @@ type texts struct {
 	LinkAsked             string
 	LinkLocked            string // minutes
 	LinkWrong             string
-	Joined, Split         string
+	Joined                string
 	Pairing               string // code
 
 	AccountQuestion            string // browser, one of the next four

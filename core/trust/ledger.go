@@ -244,7 +244,7 @@ func (l *Ledger) charge(ctx context.Context) {
 		if err == nil {
 			err = l.Store.Spend(ctx, user, day.Label, u)
 		}
-		if errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrMoving) {
+		if errors.Is(err, core.ErrNotFound) {
 			continue // the user is gone
 		}
 		if err != nil {

@@ -101,7 +101,7 @@ func (w *Town) MergesEcho(t *testing.T, g *Gateway, service *EchoService) {
 	w.Sent(Ada, 2)
 	w.Telegram.Say(Ada, "yes")
 	Contains(t, "the end", service.hear(t, g, "ada", 3), "one now")
-	w.Ledger().Until(`SELECT COUNT(*) FROM moves WHERE phase <> 'done'`, 0, g)
+	w.Ledger().Until(`SELECT COUNT(*) FROM merges WHERE phase <> 'done'`, 0, g)
 	if one, other := w.UserOf("echo", "ada"), w.UserOf("telegram", fmt.Sprint(Ada)); one != other {
 		t.Errorf("the users are %s and %s", one, other)
 	}

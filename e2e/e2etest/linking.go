@@ -5,7 +5,6 @@ package e2etest
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,15 +36,7 @@ func (p *Person) Merge(l *Ledger, g *Gateway) {
 	}
 	p.Contains(p.Say("telegram", "yes"), "joining your two conversations")
 	p.Contains(p.Hear("whatsapp"), "one now")
-	l.Until(`SELECT COUNT(*) FROM moves WHERE phase <> 'done'`, 0, g)
-}
-
-// Split unlinks WhatsApp again and waits for the split.
-func (p *Person) Split(l *Ledger, g *Gateway) {
-	p.T.Helper()
-	p.Contains(p.Say("whatsapp", "/unlink --split"), "whatsapp")
-	p.Contains(p.Hear("whatsapp"), "separate conversation again")
-	l.Until(`SELECT COUNT(*) FROM moves WHERE phase <> 'done'`, 0, g)
+	l.Until(`SELECT COUNT(*) FROM merges WHERE phase <> 'done'`, 0, g)
 }
 
 // Users returns the users with an address.
@@ -218,75 +209,28 @@ func (p *Person) RemindsOnce(l *Ledger, g *Gateway) {
 	}
 }
 
-// IsTwo checks every effect of a split.
-func (p *Person) IsTwo(l *Ledger, g *Gateway, said []string) {
+// Unlinks detaches WhatsApp from the merged user, deletes that user, and checks that the history stayed until then.
+func (p *Person) Unlinks(l *Ledger, g *Gateway, said []string) {
 	p.T.Helper()
-	var mine, hers []string
-	for _, text := range said {
-		if strings.Contains(text, "Groix") || strings.Contains(text, "tide") || strings.Contains(text, "forecast") {
-			mine = append(mine, text)
-		} else {
-			hers = append(hers, text)
-		}
-	}
+	p.Contains(p.Say("telegram", "/undo"), "Nothing from the last 24 hours")
+	p.Contains(p.Say("whatsapp", "/unlink"), "whatsapp")
+	p.Contains(p.Say("whatsapp", "is anybody here?"), "echo: is anybody here?")
 	if n := l.Count(Users); n != 2 {
 		p.T.Errorf("they are %d users", n)
 	}
-	for _, x := range []struct {
-		external string
-		want     []string
-	}{{fmt.Sprint(Ada), mine}, {p.Phone.UserID, hers}} {
-		if got := l.Said("", x.external); !slices.Equal(got, x.want) {
-			p.T.Errorf("%s said\n%q\nthe transcript is\n%q", x.external, x.want, got)
-		}
+	if got := l.Said("", fmt.Sprint(Ada)); !slices.Equal(got, said) {
+		p.T.Errorf("said was\n%q\nthe transcript is\n%q", said, got)
 	}
-	l.OneReplyEach()
-	l.Until(`SELECT COUNT(*) FROM segments WHERE label = '2026-10-24' AND stale = 0 AND hidden = 0 AND version > 0`, 2, g)
-	for channel, x := range map[string]struct{ own, other, memory, strange string }{
-		"telegram": {"Groix", "rope", "bees", "forty"}, "whatsapp": {"rope", "Groix", "forty", "bees"},
-	} {
-		p.Contains(p.Say(channel, "/search "+x.own), x.own)
-		p.silent(p.Say(channel, "/search "+x.other), "dinghy", "on Friday")
-		day := p.Say(channel, "/day 2026-10-24")
-		p.Contains(day, x.own)
-		p.silent(day, x.other)
-		memory := p.Say(channel, "/memory")
-		p.Contains(memory, x.memory)
-		p.silent(memory, x.strange)
-		p.Contains(p.Say(channel, "still there?"), "echo: still there?")
+	if got := l.Said("", p.Phone.UserID); !slices.Equal(got, []string{"is anybody here?"}) {
+		p.T.Errorf("the new user said %q", got)
 	}
-	p.ownFiles(l)
-}
-
-// silent fails the test if an answer contains words.
-func (p *Person) silent(got string, words ...string) {
-	p.T.Helper()
-	for _, w := range words {
-		if strings.Contains(got, w) {
-			p.T.Errorf("%q says %q", got, w)
-		}
-	}
-}
-
-// ownFiles deletes Ada, whose files are not Vera's, and then Vera.
-func (p *Person) ownFiles(l *Ledger) {
-	p.T.Helper()
+	p.Contains(p.Say("telegram", "/search rope"), "dinghy")
 	p.MustRun("users", "delete", "--yes", l.Lines(`SELECT user_id FROM identities WHERE external = $1 AND detached = 0`,
 		fmt.Sprint(Ada))[0])
-	if got := p.Kept(); len(got) != 2 {
-		p.T.Errorf("Vera's files are %v", got)
-	}
-	p.MustRun("users", "delete", "--yes", l.Lines(`SELECT user_id FROM identities WHERE external = $1 AND detached = 0`,
-		p.Phone.UserID)[0])
 	if got := p.Kept(); len(got) != 0 {
 		p.T.Errorf("left are %v", got)
 	}
-	if n := l.Count(`SELECT COUNT(*) FROM messages WHERE user_id > 1`); n != 0 {
-		p.T.Errorf("%d messages are left", n)
-	}
-	if left, _ := filepath.Glob(filepath.Join(p.Dir, "media", "*")); len(left) != 0 {
-		p.T.Errorf("left are %q", left)
-	}
+	p.Contains(p.Say("whatsapp", "still there?"), "echo: still there?")
 }
 
 // Both confirms on WhatsApp, which used a code, and on Telegram, where it was created,

@@ -36,7 +36,7 @@ func TestAYesToAMergeThatIsKilledCountsOnce(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		for _, c := range []struct{ at, step string }{{"whatsapp", "received"}, {"whatsapp", "stored"},
-			{"telegram", "received"}, {"telegram", "stored"}, {"telegram", "moved:2"}} {
+			{"telegram", "received"}, {"telegram", "stored"}, {"telegram", "merged"}} {
 			t.Run(c.at+" "+c.step, func(t *testing.T) {
 				t.Parallel()
 				p := newLinked(t, database(t))
@@ -65,12 +65,12 @@ func TestAYesToAMergeThatIsKilledCountsOnce(t *testing.T) {
 					p.Settle(l, g)
 					p.Write("/yes")
 				}
-				l.Until(`SELECT COUNT(*) FROM moves WHERE phase = 'done'`, 1, g)
+				l.Until(`SELECT COUNT(*) FROM merges WHERE phase = 'done'`, 1, g)
 				l.Until(e2etest.Users, 1, g)
 				p.Write("/yes") // again: there is no question left to answer
 				l.Until(`SELECT COUNT(*) FROM messages WHERE body LIKE '%nothing here to say yes or no to%'`, 1, g)
 				p.Settle(l, g)
-				for what, query := range map[string]string{"moves": `SELECT COUNT(*) FROM moves`,
+				for what, query := range map[string]string{"merges": `SELECT COUNT(*) FROM merges`,
 					"merges that are told": `SELECT COUNT(*) FROM audit WHERE what = 'merged'`,
 					"yeses":                `SELECT COUNT(*) FROM approvals WHERE kind = 'link' AND state = 'yes'`,
 					"questions":            `SELECT COUNT(*) FROM approvals WHERE kind = 'link'`} {

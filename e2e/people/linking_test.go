@@ -24,7 +24,7 @@ func newLinked(t *testing.T, database string) *e2etest.Person {
 	return p
 }
 
-func TestTwoConversationsBecomeOneAndTwoAgain(t *testing.T) {
+func TestLink_mergesHistories(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		p := newLinked(t, database(t))
@@ -52,8 +52,7 @@ func TestTwoConversationsBecomeOneAndTwoAgain(t *testing.T) {
 		said = append(said, "and so we go on here", "[photo: the cat]")
 		l.Fetched(g)
 
-		p.Split(l, g)
-		p.IsTwo(l, g, said)
+		p.Unlinks(l, g, said)
 		if t.Failed() {
 			t.Log(g.Log.Tail())
 		}
@@ -76,7 +75,7 @@ func TestWhatRunsWhenConversationsAreJoinedIsAnsweredOnce(t *testing.T) {
 		l.Until(`SELECT COUNT(*) FROM turns WHERE state = 'running'`, 2, g)
 		p.Wa.Say(p.Phone, "/link "+code)
 		p.Both(l, g)
-		l.Until(`SELECT COUNT(*) FROM moves WHERE phase = 'done'`, 1, g)
+		l.Until(`SELECT COUNT(*) FROM merges WHERE phase = 'done'`, 1, g)
 		p.Wa.Say(p.Phone, "three")
 		l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND kind = 'chat'`, 5, g)
 		l.Quiet(60*time.Second, g.Log)
@@ -114,7 +113,7 @@ func TestTwoWhoLinkEachOtherAtOnceBecomeOne(t *testing.T) {
 		p.Write("/yes")
 		p.Wa.Say(p.Phone, "/yes")
 		l.Until(e2etest.Users, 1, g)
-		l.Until(`SELECT COUNT(*) FROM moves WHERE phase <> 'done'`, 0, g)
+		l.Until(`SELECT COUNT(*) FROM merges WHERE phase <> 'done'`, 0, g)
 		l.Quiet(30*time.Second, g.Log)
 		p.Telegram.Say(e2etest.Ada, "three")
 		l.Until(`SELECT COUNT(*) FROM turns WHERE state = 'done'`, 3, g)
@@ -149,37 +148,6 @@ func TestCodesForLinkingAreGuessedFiveTimesAndUsedOnce(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A merge by mistake is undone by /undo from any app of the user.
-func TestAMergeIsUndone(t *testing.T) {
-	t.Parallel()
-	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
-		p := newLinked(t, database(t))
-		g := p.Open()
-		l := p.Ledger()
-		p.Say("telegram", "one")
-		p.Say("whatsapp", "two")
-		code := e2etest.ShownCode.FindString(p.Say("telegram", "/link"))
-		p.Wa.Say(p.Phone, "/link "+code)
-		p.Both(l, g)
-		l.Until(`SELECT COUNT(*) FROM moves WHERE phase = 'done'`, 1, g)
-		l.Quiet(30*time.Second, g.Log)
-		n := l.Lines(`SELECT id FROM audit WHERE what = 'merged'`)
-		if len(n) != 1 {
-			t.Fatalf("got %d notices of the merge", len(n))
-		}
-		p.Wa.Say(p.Phone, "/undo "+n[0])
-		l.Until(`SELECT COUNT(*) FROM moves WHERE phase = 'done'`, 2, g)
-		l.Until(e2etest.Users, 2, g)
-		l.Quiet(30*time.Second, g.Log)
-		for external, want := range map[string]string{fmt.Sprint(e2etest.Ada): "one", p.Phone.UserID: "two"} {
-			if got := l.Lines(
-				`SELECT m.body FROM messages m JOIN identities i ON i.user_id = m.user_id AND i.detached = 0 WHERE i.external = $1 AND m.role = 'user' AND m.kind = 'chat'`, external); !slices.Equal(got, []string{want}) {
-				t.Errorf("%s has said %q, want %q", external, got, want)
-			}
-		}
-	})
 }
 
 // What WhatsApp takes and then reports as not delivered is told in the person's other app, once.

@@ -356,7 +356,7 @@ func TestAttackOneMessageDoesNotGiveOwnershipAway(t *testing.T) {
 			}
 		}
 		x.Ask("yes")
-		if n := l.Count(`SELECT COUNT(*) FROM moves`); n != 0 {
+		if n := l.Count(`SELECT COUNT(*) FROM merges`); n != 0 {
 			t.Errorf("%d merges after a message and a yes", n)
 		}
 		if got := x.Ask("no").Text; !strings.Contains(got, "nothing happens") {

@@ -41,12 +41,7 @@ var outdates = []deed{
 
 // unlinks unlinks an app, which signs out the browsers that it signed in.
 var unlinks = []deed{
-	{"/settings", "#channels > .rows li:last-child .sure > summary | #channels button[value=keep]", fresh("document.querySelector('main')"), false},
-}
-
-// splits moves the messages of an app to a user of their own.
-var splits = []deed{
-	{"/settings", "#channels > .rows .sure > summary | #channels button[value=split]", fresh("document.querySelector('main')"), false},
+	{"/settings", "#channels > .rows li:last-child .sure > summary | #channels details[open] .button.danger", fresh("document.querySelector('main')"), false},
 }
 
 // signsIn and goes are actions of a returning user, who ends sessions and signs out.

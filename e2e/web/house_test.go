@@ -240,7 +240,6 @@ func (v *house) livesHere(t *testing.T) {
 	v.withoutNetwork(t)
 	v.run(t, unlinks)
 	v.comesBack(t, "1")
-	v.run(t, splits)
 	v.g.NewTab(t).Allow("401").SignIn(v.SignInCode("1"))
 	v.run(t, goes)
 	bea := v.AddUser("Bea")

@@ -16,9 +16,8 @@ CREATE TABLE users (
 	indexed       bigint NOT NULL DEFAULT 0,
 	reindexed     bigint NOT NULL DEFAULT 0,
 	index_version text   NOT NULL DEFAULT '',
-	-- moving: 1 while somebody's rows come in or go out: nothing is answered; 2 while
-	-- its own rows are copied: nothing is written; 3 after that, while what was held comes in.
-	moving        bigint NOT NULL DEFAULT 0,
+	-- merging: a merge waits for what is under way; nothing else begins.
+	merging       bigint NOT NULL DEFAULT 0,
 	created_at    bigint NOT NULL,
 	-- News of an epoch: what changed since its head was fixed. users.news counts such
 	-- changes, and changed says which of them was the last of a row. threads.news is
@@ -394,41 +393,16 @@ CREATE TABLE tries (
 	until   bigint NOT NULL
 ) WITHOUT ROWID;
 
--- Users that are merged or split: how far that is, and what it needs to know.
-CREATE TABLE moves (
+-- Merges that both sides have agreed to, and who became whom.
+CREATE TABLE merges (
 	id          bigint PRIMARY KEY,
-	kind        text   NOT NULL,
 	from_user   bigint NOT NULL,
 	into_user   bigint NOT NULL,
 	identity_id bigint NOT NULL,
 	phase       text   NOT NULL,
-	cursor      text   NOT NULL DEFAULT '',
-	plan        text   NOT NULL DEFAULT '{}',
-	copied      bigint NOT NULL DEFAULT 0,
-	total       bigint NOT NULL DEFAULT 0,
 	asked_at    bigint NOT NULL
 );
-CREATE INDEX moves_open ON moves (id) WHERE phase <> 'done';
-
--- Messages whose position changes in a move, as two threads become one.
-CREATE TABLE move_positions (
-	user_id    bigint NOT NULL,
-	message_id bigint NOT NULL,
-	was        bigint NOT NULL,
-	position   bigint NOT NULL,
-	PRIMARY KEY (user_id, message_id)
-) WITHOUT ROWID;
-CREATE INDEX move_positions_was ON move_positions (user_id, was);
-
--- What becomes of day segments in a merge.
-CREATE TABLE move_segments (
-	user_id    bigint NOT NULL,
-	segment_id bigint NOT NULL,
-	into_id    bigint NOT NULL,
-	versions   bigint NOT NULL, -- summaries that the day had already
-	windows    bigint NOT NULL, -- 1: its windows are kept
-	PRIMARY KEY (user_id, segment_id)
-) WITHOUT ROWID;
+CREATE INDEX merges_open ON merges (id) WHERE phase <> 'done';
 
 CREATE TABLE leases (
 	name   text   PRIMARY KEY,
@@ -868,16 +842,13 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
 	('loops', 'loops', '20000 20 1'),
 	('loops', 'loops_changed', '20000 20 1'),
 	('loops', 'loops_open', '5000 5 2'),
+	('merges', 'merges_open', '2 1'),
 	('messages', 'messages', '10000000 10000 1'),
 	('messages', 'messages_extra', '1000000 1000 1'),
 	('messages', 'messages_pending', '100 2 2 1'),
 	('messages', 'messages_position', '10000000 10000 5000 1'),
 	('messages', 'messages_segment', '10000000 10000 50 1'),
 	('messages', 'messages_shown', '100000 100 50 2 1'),
-	('move_positions', 'move_positions', '1000 500 1'),
-	('move_positions', 'move_positions_was', '1000 500 1'),
-	('move_segments', 'move_segments', '1000 500 1'),
-	('moves', 'moves_open', '2 1'),
 	('once', 'once', '5000 5 1'),
 	('once', 'once_at', '5000 2'),
 	('page_forms', 'page_forms', '300000 1200 3 1'),

@@ -372,8 +372,6 @@ func TestAMessageIsTakenOnceItIsStored(t *testing.T) {
 	form := map[string]string{"text": "hold on to this", "nonce": nonce}
 	w.Gate.Fail(errors.New("no disk"))
 	p.Upload("/messages", form, nil).Wants(t, http.StatusInternalServerError, "You have lost nothing")
-	w.Gate.Fail(core.ErrMoving)
-	p.Upload("/messages", form, nil).Wants(t, http.StatusServiceUnavailable, "being joined")
 	w.Gate.Fail(nil)
 	p.Upload("/messages", form, nil).Wants(t, http.StatusSeeOther)
 	if n := len(p.Get("/").Shown()); n != 1 {

@@ -252,7 +252,7 @@ type settingsWords struct {
 	ContinuousHint, Long, LongHint, Truncate, Voice, VoiceAuto, VoiceAutoHint, VoiceOn, VoiceOnHint, VoiceOff,
 	VoiceOffHint, TruncateHint, Memory, MemoryOn, MemoryOnHint, MemoryOff, MemoryOffHint, Never, JustNow, Channels,
 	ChannelsLead, LinksNone, LinksNoneHint, LastUsed, LinkOpen, LinkBlocked, LinkNoPush, LinkClosed, LinkOff, Home,
-	HomeMake, HomeAuto, HomeCannot, Unlink, UnlinkHint, UnlinkLast, UnlinkDo, Split, SplitHint, SplitLast, SplitDo,
+	HomeMake, HomeAuto, HomeCannot, Unlink, UnlinkHint, UnlinkLast, UnlinkDo,
 	LinkNew, LinkTitle, LinkLead, LinkAny, LinkScan, LinkSecret, LinkAgain, Back, Agents, AgentsLead, AgentName, AgentKey,
 	AgentKeyHint, AgentAdd, AgentDefault, AgentNoKey, AgentAdded, AgentRemoved, AgentRemoveHint string
 	NameLong, ProfileSet          string        // NameLong: number; ProfileSet: clock
@@ -261,7 +261,7 @@ type settingsWords struct {
 	Own                           string        // names
 	LinkUntil                     string        // time
 	HomeSet                       string        // channel
-	Unlinked, Splitting           string        // Unlinked, Splitting: name
+	Unlinked                      string        // name
 	LinkUntilThen, LinkOpens      string        // LinkUntilThen: minutes, time; LinkOpens: app
 	AgentRefused                  string        // why
 	AgentSince                    string        // date
@@ -296,7 +296,7 @@ type settingsWords struct {
 
 	// Account deletion.
 	Leave, LeaveLead, LeaveBreaks, LeaveCount, LeaveRows, LeaveFiles, LeaveClean, LeaveLook, GoneProof, GoneBackups,
-	LeftTitle, LeftLead, StayTitle, StayLead, HalfTitle, DoubtTitle, DoubtLead, StayBack, StayMoving, LeaveStopping string
+	LeftTitle, LeftLead, StayTitle, StayLead, HalfTitle, DoubtTitle, DoubtLead, StayBack, LeaveStopping string
 	LeaveFound, LeaveRowsOf    string // LeaveFound: messages, files; LeaveRowsOf: messages
 	LeaveFilesOf, LeaveSeconds string // LeaveFilesOf: number, number; LeaveSeconds: number
 	LeftDo, HalfLead           string // LeftDo, HalfLead: command

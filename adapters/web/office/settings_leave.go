@@ -88,9 +88,6 @@ func (r *Room) farewell(v *web.Visit, ctx context.Context, user core.UserID, lef
 		return farewellView{Class: "bad", Title: w.LeftTitle, Lines: []string{w.LeftLead, fmt.Sprintf(w.LeftDo, verify)},
 			Left: left}
 	}
-	if errors.Is(err, core.ErrMoving) {
-		return farewellView{Class: "bad", Title: w.StayTitle, Lines: []string{w.StayMoving}, Back: true}
-	}
 	r.Log.Error("account deletion failed", id, zap.Error(err))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()

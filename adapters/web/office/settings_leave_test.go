@@ -46,7 +46,6 @@ func TestADeletionThatFailsSaysWhatIsTrue(t *testing.T) {
 		back  bool
 	}{
 		"before anything was removed":  {err: away, wants: "Nothing is deleted", back: true},
-		"while the history is joined":  {err: core.ErrMoving, wants: "Your history is being joined", back: true},
 		"after the rows":               {err: away, rows: true, wants: "Deleted, but not checked"},
 		"after all, with something":    {left: []string{"windows: 3"}, rows: true, wants: "<code>windows: 3</code>"},
 		"and what is left is told how": {left: []string{"x"}, rows: true, wants: "everthread users delete "},

@@ -43,7 +43,7 @@ type linksView struct {
 type shownLink struct {
 	ID                                core.IdentityID
 	Channel, Name, Used, State, Class string
-	IsHome, CanHome, Only, Alone      bool // Only: the only one on a chat channel; Alone: the only one at all
+	IsHome, CanHome, Only             bool // Only: the only one on a chat channel
 }
 
 func (r *Room) fillLinks(v *web.Visit, page *settingsView) error {
@@ -62,7 +62,7 @@ func (r *Room) fillLinks(v *web.Visit, page *settingsView) error {
 		p.Home = p.Home || i.ID == v.User.Settings.Home
 	}
 	for n := range p.Links {
-		p.Links[n].Only, p.Links[n].Alone = len(p.Links) == 1, len(all) == 1
+		p.Links[n].Only = len(p.Links) == 1
 	}
 	slices.Sort(own)
 	p.Own = strings.Join(slices.Compact(own), ", ")
@@ -137,24 +137,15 @@ func (r *Room) setHome(v *web.Visit) error {
 		core.SetSettings{Settings: s})
 }
 
-// unlink detaches an identity; with split, its messages move to a user of their own.
+// unlink detaches an identity; what was said stays.
 func (r *Room) unlink(v *web.Visit) error {
 	i, err := r.identity(v, v.R.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	w, name := say(v.Lang).Settings, v.ChannelName(i.Address.Channel)+" ("+cmp.Or(i.Name, i.Address.External)+")"
-	if v.R.PostForm.Get("how") != "split" {
-		return r.change(v, "channels", fmt.Sprintf(w.Unlinked, name), core.Unlink{Identity: i.ID, At: v.Now})
-	}
-	all, err := r.Store.Identities(v.Context(), v.User.ID)
-	if err != nil {
-		return fmt.Errorf("read identities: %w", err)
-	}
-	if len(all) == 1 {
-		return web.Because(http.StatusConflict, say(v.Lang).Settings.SplitLast)
-	}
-	return r.change(v, "channels", fmt.Sprintf(w.Splitting, name), core.Split{Identity: i.ID, At: v.Now})
+	name := v.ChannelName(i.Address.Channel) + " (" + cmp.Or(i.Name, i.Address.External) + ")"
+	return r.change(v, "channels", fmt.Sprintf(say(v.Lang).Settings.Unlinked, name),
+		core.Unlink{Identity: i.ID, At: v.Now})
 }
 
 type codeView struct {

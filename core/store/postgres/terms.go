@@ -47,12 +47,6 @@ func (terms) Drop(kind core.DocKind, user core.UserID, id int64) sqlstore.Statem
 		Args: []any{user, id}}
 }
 
-// DropRange removes documents of a user.
-func (terms) DropRange(kind core.DocKind, user core.UserID, from, through int64) sqlstore.Statement {
-	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE user_id = $1 AND id BETWEEN $2 AND $3`,
-		Args: []any{user, from, through}}
-}
-
 // DropUser removes all documents of a user.
 func (terms) DropUser(kind core.DocKind, user core.UserID) sqlstore.Statement {
 	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE user_id = $1`, Args: []any{user}}
@@ -125,13 +119,13 @@ func (vectors) Drop(kind core.VectorKind, user core.UserID, id int64) []sqlstore
 }
 
 // Copy copies vectors to another user.
-func (vectors) Copy(kind core.VectorKind, from, into core.UserID, after, through, shift int64) []sqlstore.Statement {
+func (vectors) Copy(kind core.VectorKind, from, into core.UserID, shift int64) []sqlstore.Statement {
 	return []sqlstore.Statement{{Query: `INSERT INTO embeddings (user_id, kind, id, config, state, updated_at, vector)
-		SELECT CAST($2 AS bigint), e.kind, e.id + $6, e.config, e.state, e.updated_at, e.vector FROM embeddings e
-		WHERE e.user_id = $1 AND e.kind = $3 AND e.id > $4 AND e.id <= $5 AND e.vector IS NOT NULL AND e.id IN
-			(SELECT n.id - $6 FROM embeddings n WHERE n.user_id = $2 AND n.kind = $3 AND n.id > $4 + $6 AND n.id <= $5 + $6)
+		SELECT CAST($2 AS bigint), e.kind, e.id + $4, e.config, e.state, e.updated_at, e.vector FROM embeddings e
+		WHERE e.user_id = $1 AND e.kind = $3 AND e.vector IS NOT NULL AND e.id IN
+			(SELECT n.id - $4 FROM embeddings n WHERE n.user_id = $2 AND n.kind = $3 AND n.id > $4)
 		ON CONFLICT (user_id, kind, id) DO UPDATE SET vector = excluded.vector`,
-		Args: []any{from, into, string(kind), after, through, shift}}}
+		Args: []any{from, into, string(kind), shift}}}
 }
 
 // rerank is the least number of vectors, nearest by their signs, that are compared in full; see docs/benchmarks.md.

@@ -53,12 +53,6 @@ func (terms) Drop(kind core.DocKind, user core.UserID, id int64) sqlstore.Statem
 		Args: []any{rowid(user, id)}}
 }
 
-// DropRange removes documents of a user.
-func (terms) DropRange(kind core.DocKind, user core.UserID, from, through int64) sqlstore.Statement {
-	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE rowid BETWEEN $1 AND $2`,
-		Args: []any{rowid(user, from), rowid(user, through)}}
-}
-
 // DropUser removes all documents of a user.
 func (terms) DropUser(kind core.DocKind, user core.UserID) sqlstore.Statement {
 	return sqlstore.Statement{Query: `DELETE FROM ` + string(kind) + `_terms WHERE rowid BETWEEN $1 AND $2`,
@@ -113,12 +107,12 @@ func (vectors) Drop(kind core.VectorKind, user core.UserID, id int64) []sqlstore
 }
 
 // Copy copies vectors to another user.
-func (vectors) Copy(kind core.VectorKind, from, into core.UserID, after, through, shift int64) []sqlstore.Statement {
+func (vectors) Copy(kind core.VectorKind, from, into core.UserID, shift int64) []sqlstore.Statement {
 	return []sqlstore.Statement{{Query: `INSERT INTO ` + string(kind) + `_vectors (id, user_id, embedding)
-		SELECT $2 << 28 | (e.id + $6), $2, v.embedding FROM embeddings e CROSS JOIN ` + string(kind) +
+		SELECT $2 << 28 | (e.id + $4), $2, v.embedding FROM embeddings e CROSS JOIN ` + string(kind) +
 		`_vectors v ON v.id = ($1 << 28 | e.id)
-		WHERE e.user_id = $1 AND e.kind = $3 AND e.id > $4 AND e.id <= $5 AND EXISTS (SELECT 1 FROM embeddings n WHERE n.user_id = $2 AND n.kind = $3 AND n.id = e.id + $6)`,
-		Args: []any{int64(from), int64(into), string(kind), after, through, shift}}}
+		WHERE e.user_id = $1 AND e.kind = $3 AND EXISTS (SELECT 1 FROM embeddings n WHERE n.user_id = $2 AND n.kind = $3 AND n.id = e.id + $4)`,
+		Args: []any{int64(from), int64(into), string(kind), shift}}}
 }
 
 // Nearest finds the nearest ready vectors of one configuration. It reads some more than requested,

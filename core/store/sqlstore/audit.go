@@ -101,7 +101,7 @@ func (s *Store) Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, 
 
 // PutAudit writes a row; see core.AuditStore.
 func (s *Store) PutAudit(ctx context.Context, user core.UserID, r core.AuditRow) error {
-	return s.updateFrozen(ctx, "write the audit", user, func(t *tx) { t.auditAction(r) })
+	return s.update(ctx, "write the audit", user, func(t *tx) { t.auditAction(r) })
 }
 
 // SweepAudit removes old rows; see core.AuditStore.
@@ -131,8 +131,8 @@ func (s *Store) ExpireApprovals(ctx context.Context, now time.Time) (int, error)
 					IDs: []int64{int64(a.ID)}, Tool: toolOf(a), Result: core.ResultExpired})
 			}
 		})
-		if errors.Is(err, core.ErrMoving) || errors.Is(err, core.ErrNotFound) {
-			err = nil // the user is being moved or is gone, and the approval with them
+		if errors.Is(err, core.ErrNotFound) {
+			err = nil // the user is gone, and the approval with them
 		}
 		if done && err == nil {
 			n++
@@ -148,27 +148,6 @@ func toolOf(a core.Approval) string {
 		return ""
 	}
 	return s.Call.Name
-}
-
-// copyAudit copies audit rows in a merge, with the new ids of their objects. A split copies
-// none: the audit stays with the account.
-func (p *pair) copyAudit(m *move, g keyRange) {
-	for _, r := range listOf(p, scanAudit,
-		`SELECT `+auditColumns+` FROM audit WHERE user_id = $1 AND id > $2 AND id <= $3`, m.From, g.after[0], g.through[0]) {
-		if r.Via == core.ViaIdentity {
-			r.ViaID = g.numbers.other(r.ViaID)
-		}
-		for i, id := range r.IDs {
-			switch r.Object {
-			case "message":
-				r.IDs[i] = int64(g.numbers.messageID(core.MessageID(id)))
-			case "identity", "turn", "question":
-				r.IDs[i] = g.numbers.other(id)
-			}
-		}
-		p.exec(putAudit, m.Into, p.into.nextID(), ms(r.At), string(r.Via), r.ViaID, string(r.What), r.Object, text(r.IDs),
-			r.Tool, string(r.Result))
-	}
 }
 
 // auditEffects audits effects that change an account or redact. Approvals are audited where they are stored.
@@ -194,8 +173,6 @@ func (t *tx) auditEffects(effects []core.Effect) {
 			t.auditAction(core.AuditRow{What: core.AuditLinkTry, Result: core.ResultRefused})
 		case core.Unlink:
 			t.did(core.AuditUnlink, "identity", int64(e.Identity))
-		case core.Split:
-			t.did(core.AuditSplit, "identity", int64(e.Identity))
 		case core.Tell:
 			t.auditAction(e.Row)
 		}

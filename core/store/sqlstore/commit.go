@@ -13,7 +13,7 @@ func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.C
 	var out core.Committed
 	var st state
 	var said []core.Message
-	err := s.transact(ctx, "commit reply", tx{user: r.Turn.User, first: []Statement{readState(r, &st)}, whileFrozen: true,
+	err := s.transact(ctx, "commit reply", tx{user: r.Turn.User, first: []Statement{readState(r, &st)},
 		together: len(r.Effects) == 0}, func(t *tx) { // effects may take long
 		out = core.Committed{}
 		if !st.held {

@@ -165,7 +165,7 @@ func loadParts(q reader, d *core.Delivery) error {
 // ClaimDelivery takes a due delivery job; see core.DeliveryStore.
 func (s *Store) ClaimDelivery(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Delivery, error) {
 	var out *core.Delivery
-	err := s.updateFrozen(ctx, "claim delivery", ref.User, func(t *tx) {
+	err := s.update(ctx, "claim delivery", ref.User, func(t *tx) {
 		out = nil
 		l, ok := t.take(ref, c)
 		if !ok {
@@ -247,7 +247,7 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 	var h holding
 	before, parts := *d, slices.Clone(d.Parts)
 	err := s.transact(ctx, "finish part", tx{user: d.User, first: []Statement{readHolding(d.User, d.Lease, &h)},
-		whileFrozen: true, together: true}, func(t *tx) {
+		together: true}, func(t *tx) {
 		more = false
 		*d = before
 		copy(d.Parts, parts)

@@ -50,8 +50,6 @@ type Terms interface {
 	PutAll(kind core.DocKind, user core.UserID, docs []TermDoc) []Statement
 	// Drop removes a document.
 	Drop(kind core.DocKind, user core.UserID, id int64) Statement
-	// DropRange removes the documents of a user from one id through another.
-	DropRange(kind core.DocKind, user core.UserID, from, through int64) Statement
 	// DropUser removes all documents of a user.
 	DropUser(kind core.DocKind, user core.UserID) Statement
 	// Count returns the number of documents of a user.
@@ -81,9 +79,8 @@ type Vectors interface {
 	// Put stores a vector, and replaces an earlier one.
 	Put(kind core.VectorKind, user core.UserID, id int64, v []float32) []Statement
 	Drop(kind core.VectorKind, user core.UserID, id int64) []Statement
-	// Copy copies a user's vectors with ids above after, up to through, to another user
-	// under ids increased by shift, if these have rows in embeddings.
-	Copy(kind core.VectorKind, from, into core.UserID, after, through, shift int64) []Statement
+	// Copy copies a user's vectors to another user under ids increased by shift, if these have rows in embeddings.
+	Copy(kind core.VectorKind, from, into core.UserID, shift int64) []Statement
 	// Nearest returns id and cosine distance of ready vectors, nearest first.
 	Nearest(q core.NearestQuery) Statement
 }

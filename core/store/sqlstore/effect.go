@@ -143,8 +143,6 @@ func (t *tx) applyLink(e core.Effect) {
 		t.acceptLink(e)
 	case core.Unlink:
 		t.unlink(e.Identity)
-	case core.Split:
-		t.split(e)
 	case core.UseYes:
 		t.useYes(e)
 	case core.AddKey:

@@ -53,7 +53,7 @@ func (s *Store) PutWindows(ctx context.Context, p core.PutWindows) error {
 // unread reports whether a day has messages after those that were read. It fails with
 // core.ErrChanged if the read ones have changed.
 func (t *tx) unread(p core.PutWindows) (left bool) {
-	if t.halted() {
+	if t.merging {
 		t.fail(core.ErrChanged)
 		return false
 	}
@@ -247,7 +247,7 @@ func (s *Store) EmbeddingDue(ctx context.Context, after core.UserID, own bool, t
 		args = append(args, tried, forAll+tried)
 	}
 	return list(s.one(ctx), column[core.UserID], `SELECT u.id FROM users u WHERE u.id > $1 AND u.id > 0`+whose+
-		` AND u.moving IN (0, 3) AND ((EXISTS (SELECT 1 FROM segments g WHERE g.user_id = u.id AND g.unwindowed = 1)
+		` AND u.merging = 0 AND ((EXISTS (SELECT 1 FROM segments g WHERE g.user_id = u.id AND g.unwindowed = 1)
 		OR EXISTS (SELECT 1 FROM embeddings e WHERE e.user_id = u.id AND e.state = 'pending'))
 		AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = u.id AND j.key = $3 AND j.state IN ('ready', 'running'))`+
 		failed+`) ORDER BY u.id LIMIT $2`, args...)

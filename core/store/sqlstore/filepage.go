@@ -137,30 +137,11 @@ func (t *tx) wasRead(m core.Message, was, is *core.Document) {
 	}
 }
 
-// copyFilePages copies pages with their terms and vectors.
-func (p *pair) copyFilePages(m *move, g keyRange) {
-	tableOf("file_pages").copyPage(p, m, g)
-	for _, d := range listOf(p, scanPageDoc,
-		`SELECT f.id, f.name, f.title, f.body FROM file_pages f JOIN messages m ON m.user_id = $1 AND m.id = f.message_id
-		WHERE f.user_id = $1 AND f.id > $2 AND f.id <= $3 AND f.body <> '' AND m.segment_id > 0`+g.of("f", 4), g.args(m.From, g.after[0], g.through[0])...) {
-		p.into.index(core.DocFile, g.numbers.other(d.id), d.body)
-	}
-	p.copyEmbeddings(m, core.VectorFile, "file_pages", g)
-}
-
 func scanPageDoc(r scanner) (d doc, err error) {
 	var name, title, body string
 	err = r.Scan(&d.id, &name, &title, &body)
 	d.kind, d.body = core.DocFile, shownAs(name, title, body)
 	return d, err
-}
-
-// partFilePages removes the transferred pages of a split.
-func (p *pair) partFilePages(m *move, g keyRange) {
-	for _, id := range listOf(p, column[int64], `SELECT id FROM file_pages WHERE user_id = $1 AND id > $2 AND id <= $3`+g.of("file_pages", 4),
-		g.args(m.From, g.after[0], g.through[0])...) {
-		p.from.loseFilePage(id)
-	}
 }
 
 // pagesAtOnce is how many pages of documents one transaction indexes again.

@@ -101,11 +101,6 @@ func (s *Store) Approved(ctx context.Context, limit int) ([]core.Inbound, error)
 	err := s.view(ctx, "read what was held", func(q querier) error {
 		list, err := approvedAt(q)
 		for a := range until(&err, list) {
-			var still bool
-			err = q.row(`SELECT moving = 2 FROM users WHERE id = $1`, a.user).Scan(&still)
-			if err != nil || still {
-				continue
-			}
 			err = addTo(&out, q, scanHeld, `SELECT payload FROM events WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3
 				AND state = 'held' AND payload IS NOT NULL ORDER BY received_at LIMIT $4`, a.Channel, a.Account, a.External,
 				limit-len(out))
@@ -115,16 +110,10 @@ func (s *Store) Approved(ctx context.Context, limit int) ([]core.Inbound, error)
 	return out, err
 }
 
-// approvedAddress is an address with held events that belongs to a user.
-type approvedAddress struct {
-	core.Address
-	user core.UserID
-}
-
 // approvedAt lists addresses of users for which events are held.
-func approvedAt(q querier) ([]approvedAddress, error) {
-	scan := fields(func(a *approvedAddress) []any { return []any{&a.Channel, &a.Account, &a.External, &a.user} })
-	return list(q, scan, `SELECT channel, account, external, user_id FROM addresses WHERE (channel, account, external) IN
+func approvedAt(q querier) ([]core.Address, error) {
+	scan := fields(func(a *core.Address) []any { return []any{&a.Channel, &a.Account, &a.External} })
+	return list(q, scan, `SELECT channel, account, external FROM addresses WHERE (channel, account, external) IN
 		(SELECT channel, account, external FROM events WHERE user_id = 0 AND state = 'held' AND payload IS NOT NULL)`)
 }
 

@@ -63,10 +63,6 @@ func (s *Store) Import(ctx context.Context, b core.ImportBatch) (core.Imported, 
 	}
 	var out core.Imported
 	err := s.update(ctx, "import", b.User, func(t *tx) {
-		if t.halted() {
-			t.fail(core.ErrMoving)
-			return
-		}
 		in := &importing{tx: t, b: b, days: map[string]*importedDay{}, taken: b.Taken}
 		out = core.Imported{Messages: make([]core.MessageID, len(b.Messages)), Taken: b.Taken}
 		in.admit(&out)
@@ -279,16 +275,16 @@ func (in *importing) columns(m incoming) []any {
 const atOnce = 50
 
 // insertAll inserts rows into a table, many at once.
-func (in *importing) insertAll(table, columns string, all [][]any) {
-	if in.s.dialect.Copy != nil {
-		in.copyAll(table, strings.Split(columns, ", "), all)
+func (t *transaction) insertAll(table, columns string, all [][]any) {
+	if t.s.dialect.Copy != nil {
+		t.copyAll(table, strings.Split(columns, ", "), all)
 		return
 	}
 	insert := `INSERT INTO ` + table + ` (` + columns + `) VALUES `
 	for page := range slices.Chunk(all, atOnce) {
 		if len(page) < atOnce {
 			for _, r := range page {
-				in.exec(insert+`(`+placeholders(1, len(r))+`)`, r...)
+				t.exec(insert+`(`+placeholders(1, len(r))+`)`, r...)
 			}
 			return
 		}
@@ -296,19 +292,19 @@ func (in *importing) insertAll(table, columns string, all [][]any) {
 		for i, r := range page {
 			rows[i] = `(` + placeholders(1+i*len(r), len(r)) + `)`
 		}
-		in.exec(insert+strings.Join(rows, ", "), slices.Concat(page...)...)
+		t.exec(insert+strings.Join(rows, ", "), slices.Concat(page...)...)
 	}
 }
 
 // copyAll streams rows to the database.
-func (in *importing) copyAll(table string, columns []string, all [][]any) {
-	if in.send(); in.err != nil {
+func (t *transaction) copyAll(table string, columns []string, all [][]any) {
+	if t.send(); t.err != nil {
 		return
 	}
 	for _, r := range all {
 		clean(r)
 	}
-	in.fail(in.s.dialect.Copy(in.ctx, in.conn, table, columns, all))
+	t.fail(t.s.dialect.Copy(t.ctx, t.conn, table, columns, all))
 }
 
 // indexAll adds the messages to the full-text index if it is up to date; otherwise Index does later.

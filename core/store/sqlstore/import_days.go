@@ -136,7 +136,7 @@ func (s *Store) ImportSummary(ctx context.Context, user core.UserID, label strin
 func (s *Store) SummarizeImported(ctx context.Context, now time.Time, limit int) (int, error) {
 	users, err := s.userIDs(ctx,
 		`SELECT g.user_id FROM segments g WHERE g.backlog = 1 AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = g.user_id
-		AND j.key = $2 AND j.state IN ('ready', 'running')) AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = g.user_id AND u.moving IN (1, 2))
+		AND j.key = $2 AND j.state IN ('ready', 'running')) AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = g.user_id AND u.merging = 1)
 		GROUP BY g.user_id LIMIT $1`, limit, core.ImportKey)
 	if err != nil {
 		return 0, wrap("list imported days", err)
@@ -153,7 +153,7 @@ func (s *Store) SummarizeImported(ctx context.Context, now time.Time, limit int)
 func (t *tx) nextImported(now time.Time) {
 	var id int64
 	if !t.find(&id, `SELECT id FROM segments WHERE user_id = $1 AND backlog = 1 ORDER BY label DESC LIMIT 1`, t.user) ||
-		t.halted() {
+		t.merging {
 		return
 	}
 	if _, busy := t.head(core.ImportKey); !busy {

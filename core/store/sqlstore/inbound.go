@@ -74,7 +74,6 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 			t.fail(core.ErrNotFound)
 			return
 		}
-		t.inTurn(a.Events[fresh[0]])
 		out.Turn, out.Postponed = t.claimNow(a, to, fresh)
 		for _, n := range fresh {
 			out.Messages = append(out.Messages, t.appendNew(a, n, how[n], &to, out.Turn))
@@ -180,7 +179,7 @@ func readRoute(a core.Append, r *route) Statement {
 // them: the thread is idle, nothing else waits and the budget allows it.
 func (t *tx) claimNow(a core.Append, to route, fresh []int) (*core.Turn, *core.Postponed) {
 	solo := slices.ContainsFunc(fresh, func(n int) bool { return a.Messages[n].Solo })
-	if a.Claim == nil || a.Paused || t.halted() || a.RunAt.After(a.Claim.Now) || to.head.id != 0 ||
+	if a.Claim == nil || a.Paused || t.merging || a.RunAt.After(a.Claim.Now) || to.head.id != 0 ||
 		to.pending || solo && len(fresh) > 1 {
 		return nil, nil
 	}
@@ -270,7 +269,6 @@ func (s *Store) Edit(ctx context.Context, user core.UserID, identity core.Identi
 		if how == eventKnown {
 			return
 		}
-		t.inTurn(e)
 		t.keep(e, how, old.ID, "done", false, now)
 		if old.Redacted || old.Text == m.Text {
 			return

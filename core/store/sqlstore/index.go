@@ -30,8 +30,8 @@ func (s *Store) Index(ctx context.Context, users int, share core.Share) (int, er
 	}
 	total, err := s.indexAll(ctx, ids)
 	for query := range until(&err, []string{
-		`SELECT id FROM users WHERE index_version < $4 AND id > 0 AND moving IN (0, 3) AND id % $3 = $2 LIMIT $1`,
-		`SELECT id FROM users WHERE index_version > $4 AND id > 0 AND moving IN (0, 3) AND id % $3 = $2 LIMIT $1`,
+		`SELECT id FROM users WHERE index_version < $4 AND id > 0 AND merging = 0 AND id % $3 = $2 LIMIT $1`,
+		`SELECT id FROM users WHERE index_version > $4 AND id > 0 AND merging = 0 AND id % $3 = $2 LIMIT $1`,
 	}) {
 		if ids, err = s.userIDs(ctx, query, users, share.N, max(share.Of, 1), s.analyze.Version()); err != nil {
 			return total, wrap("list what is not indexed", err)
@@ -47,7 +47,7 @@ func (s *Store) Index(ctx context.Context, users int, share core.Share) (int, er
 func (s *Store) unindexed(ctx context.Context, users int, share core.Share) ([]core.UserID, error) {
 	s.rota.mu.Lock()
 	defer s.rota.mu.Unlock()
-	const query = `SELECT id FROM users WHERE unindexed = 1 AND id > 0 AND id > CAST($4 AS bigint) AND moving IN (0, 3) AND id % $3 = $2 ORDER BY id LIMIT $1`
+	const query = `SELECT id FROM users WHERE unindexed = 1 AND id > 0 AND id > CAST($4 AS bigint) AND merging = 0 AND id % $3 = $2 ORDER BY id LIMIT $1`
 	ids, err := s.userIDs(ctx, query, users, share.N, max(share.Of, 1), s.rota.after)
 	if err == nil && len(ids) == 0 && s.rota.after > 0 {
 		ids, err = s.userIDs(ctx, query, users, share.N, max(share.Of, 1), 0)

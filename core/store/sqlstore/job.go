@@ -273,7 +273,7 @@ func (s *Store) Enqueue(ctx context.Context, jobs ...core.NewJob) error {
 
 // Extend moves the end of a lease.
 func (s *Store) Extend(ctx context.Context, user core.UserID, l core.Lease, until time.Time) error {
-	return s.updateFrozen(ctx, "extend lease", user, func(t *tx) {
+	return s.update(ctx, "extend lease", user, func(t *tx) {
 		t.holds(l)
 		t.exec(`UPDATE jobs SET lease_until = $3 WHERE user_id = $1 AND id = $2`, t.user, l.Job, ms(until))
 	})
@@ -281,7 +281,7 @@ func (s *Store) Extend(ctx context.Context, user core.UserID, l core.Lease, unti
 
 // Finish ends a job: done if cause is empty, dead otherwise.
 func (s *Store) Finish(ctx context.Context, user core.UserID, l core.Lease, cause string) error {
-	return s.updateFrozen(ctx, "finish job", user, func(t *tx) {
+	return s.update(ctx, "finish job", user, func(t *tx) {
 		t.holds(l)
 		t.end(l, cause)
 	})
@@ -289,7 +289,7 @@ func (s *Store) Finish(ctx context.Context, user core.UserID, l core.Lease, caus
 
 // Abandon ends leases that their holder may not know of; see core.JobStore.
 func (s *Store) Abandon(ctx context.Context, user core.UserID, worker string, at time.Time) error {
-	return s.updateFrozen(ctx, "abandon claims", user, func(t *tx) {
+	return s.update(ctx, "abandon claims", user, func(t *tx) {
 		queues := listOf(t, column[string],
 			`UPDATE jobs SET lease_until = 0 WHERE user_id = $1 AND worker = $2 AND run_at <= $3
 			AND state IN ('ready', 'running') AND state = 'running' AND (queue = '`+core.QueueTurn+`' OR queue LIKE '`+core.QueueDeliver+`%')
@@ -302,7 +302,7 @@ func (s *Store) Abandon(ctx context.Context, user core.UserID, worker string, at
 
 // RetryJob returns a claimed job to the queue.
 func (s *Store) RetryJob(ctx context.Context, user core.UserID, l core.Lease, at time.Time, cause string) error {
-	return s.updateFrozen(ctx, "retry job", user, func(t *tx) {
+	return s.update(ctx, "retry job", user, func(t *tx) {
 		t.holds(l)
 		t.release(l)
 		t.retry(l, at, cause)

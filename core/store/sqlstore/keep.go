@@ -120,11 +120,7 @@ func (s *Store) Earlier(ctx context.Context, user core.UserID, turn core.TurnID,
 
 // Record journals the result of a call of an outside tool.
 func (s *Store) Record(ctx context.Context, user core.UserID, c core.CallRecord) error {
-	update := s.updateFrozen
-	if c.Approval != 0 && c.Text == "" {
-		update = s.update // a move may have copied the approval already
-	}
-	return update(ctx, "record call", user, func(t *tx) {
+	return s.update(ctx, "record call", user, func(t *tx) {
 		if c.Result != "" {
 			t.audit(core.AuditRow{At: c.At, Via: cmp.Or(c.By.Via, core.ViaGateway), ViaID: c.By.ID, What: core.AuditCall,
 				Object: "turn", IDs: []int64{int64(c.Turn)}, Tool: c.Tool, Result: c.Result})

@@ -170,7 +170,7 @@ func (t *tx) acceptLink(e core.AcceptLink) {
 	if !there {
 		t.fail(core.ErrRefused)
 	}
-	t.askMove(core.Move{Kind: core.MoveMerge, From: l.User, Into: t.user, Identity: l.Identity, AskedAt: e.At})
+	t.askMerge(core.Merge{From: l.User, Into: t.user, Identity: l.Identity, AskedAt: e.At})
 	t.did(core.AuditLink, "user", int64(l.User))
 }
 
@@ -182,30 +182,4 @@ func (t *tx) unlink(id core.IdentityID) {
 	const through = ` AND identity_id IN ($2, 0)`
 	t.dropTokens(tokenSession, "sessions", through, id)
 	t.exec(`DELETE FROM sessions WHERE user_id = $1`+through, t.user, id)
-}
-
-// split creates the move that splits off an identity.
-func (t *tx) split(e core.Split) {
-	n := valueOf[int](t, `SELECT COUNT(*) FROM identities WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user, e.Identity)
-	if n == 0 {
-		t.fail(core.ErrNotFound)
-	}
-	t.askMove(core.Move{Kind: core.MoveSplit, From: t.user, Identity: e.Identity, AskedAt: e.At})
-}
-
-// Became returns the target user of a merged user; see core.LinkStore.
-func (s *Store) Became(ctx context.Context, user core.UserID) (core.UserID, error) {
-	into := user
-	for seen := map[core.UserID]bool{}; !seen[into]; {
-		seen[into] = true
-		err := found(s.one(ctx).row(`SELECT into_user FROM moves WHERE from_user = $1 AND into_user <> from_user AND kind = 'merge' AND phase IN ('told', 'clean', 'let', 'done')
-			AND NOT EXISTS (SELECT 1 FROM users WHERE id = $1 AND role <> 'none') ORDER BY id DESC LIMIT 1`, into).Scan(&into))
-		if errors.Is(err, core.ErrNotFound) && into != user {
-			return into, nil
-		}
-		if err != nil {
-			return 0, wrap("follow merges", err)
-		}
-	}
-	return 0, core.ErrNotFound
 }

@@ -126,7 +126,7 @@ func nullable(b []byte) any {
 // PutCode stores a code; of CodeOwner there is at most one.
 func (s *Store) PutCode(ctx context.Context, c core.Code) error {
 	if c.Kind == core.CodeWeb {
-		return s.updateFrozen(ctx, "put code", c.User, func(t *tx) {
+		return s.update(ctx, "put code", c.User, func(t *tx) {
 			t.newWebLink(c)
 			t.did(core.AuditSignInLink, "user", int64(t.user))
 		})

@@ -1,141 +1,102 @@
 package sqlstore
 
 import (
-	"context"
 	"slices"
-	"strconv"
 
 	"github.com/everthread/everthread/core"
 )
 
-func cursorNumber(s string) int {
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-func numberCursor(n int) string { return strconv.Itoa(n) }
-
-// dayPage is how many days one step joins.
-const dayPage = 20
-
-// joinDays copies the days of the source user with their summaries. A day that the target user
+// joinDays copies the days of the source user with their summaries, windows and messages. A day that the target user
 // also has is joined: it shows both summaries until it is rewritten.
-func (s *Store) joinDays(ctx context.Context, m move) error {
-	return s.eachDay(ctx, m, (*pair).bringThreads, (*pair).bringDay)
-}
-
-// eachDay calls bring for the next page of the source user's days; before the first it calls begin.
-func (s *Store) eachDay(ctx context.Context, m move, begin func(p *pair, m *move),
-	bring func(p *pair, m *move, g core.Segment)) error {
-	page, err := list(s.one(ctx), scanSegment, `SELECT `+segmentColumns+
-		` FROM segments WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`, m.From, cursorNumber(m.cursor), dayPage)
-	if err != nil {
-		return err
-	}
-	return s.step(ctx, m, func(p *pair, m *move) {
-		if m.cursor == "" {
-			begin(p, m)
+func (m *merger) joinDays() {
+	for _, g := range listOf(m, scanSegment, `SELECT `+segmentColumns+` FROM segments WHERE user_id = $1 ORDER BY id`, m.from.user) {
+		there := listOf(m, scanSegment, `SELECT `+segmentColumns+
+			` FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, m.into.user, m.thread, g.Day.Label)
+		versions := listOf(m, scanSummary,
+			`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2 ORDER BY version`, m.from.user, g.ID)
+		d := day{into: m.numbers.segment(g.ID), windows: true}
+		if len(there) > 0 {
+			d = m.joinDay(g, there[0], versions)
+		} else {
+			m.addDay(d.into, g, versions)
 		}
-		for _, g := range page {
-			bring(p, m, g)
+		m.numbers.segments[g.ID] = d
+		m.exec(messageCopy+` AND segment_id = $8 AND segment_id > 0`, m.from.user, m.into.user, m.numbers.id, m.numbers.message, m.was,
+			m.thread, d.into, g.ID)
+		if d.windows {
+			m.exec(windowCopy, m.from.user, m.into.user, m.numbers.id, m.numbers.message, d.into, g.ID)
 		}
-		if len(page) < dayPage {
-			m.next(phaseCopy)
-			return
-		}
-		m.cursor = numberCursor(int(page[len(page)-1].ID))
-	})
-}
-
-// numbers returns the renumbering of a merge, without its days.
-func (m move) numbers() renumbering {
-	return renumbering{message: m.plan.Message, id: m.plan.ID, segments: map[core.SegmentID]day{},
-		threads: map[core.ThreadID]core.ThreadID{m.plan.Was: m.plan.Thread}}
-}
-
-// bringThreads copies the source user's plain threads, without names that the target user's
-// threads have, and identities, which stay detached until the switch.
-func (p *pair) bringThreads(m *move) {
-	for _, named := range []struct{ name, where string }{{`''`, `IN`}, {`name`, `NOT IN`}} {
-		p.exec(`INSERT INTO threads (user_id, id, mode, title, own, name, last_position, edits, summaries, created_at)
-			SELECT CAST($2 AS bigint), id + $3, mode, title, own, `+named.name+`, last_position, edits, summaries, created_at FROM threads h
-			WHERE user_id = $1 AND id <> $4 AND name `+named.where+` (SELECT o.name FROM threads o WHERE o.user_id = $2 AND o.name <> '')`,
-			m.From, m.Into, m.plan.ID, m.plan.Was)
 	}
-	p.exec(`INSERT INTO identities (user_id, id, channel, account, external, name, thread_id, blocked, last_used, window_until, teased, aliases, detached)
-		SELECT CAST($2 AS bigint), id + $3, channel, account, external, name, CASE WHEN thread_id > 0 THEN thread_id + $3 ELSE 0 END, blocked, last_used, window_until, teased, aliases, 1
-		FROM identities WHERE user_id = $1`, m.From, m.Into, m.plan.ID)
 }
 
-// bringDay copies one day.
-func (p *pair) bringDay(m *move, g core.Segment) {
-	r := m.numbers()
-	versions := listOf(p, scanSummary,
-		`SELECT `+summaryColumns+` FROM summaries WHERE user_id = $1 AND segment_id = $2 ORDER BY version`, m.From, g.ID)
-	there := listOf(p, scanSegment, `SELECT `+segmentColumns+
-		` FROM segments WHERE user_id = $1 AND thread_id = $2 AND label = $3`, m.Into, m.plan.Thread, g.Day.Label)
-	if len(there) == 0 {
-		p.addDay(m, r, g, versions)
-		return
-	}
-	p.joinDay(m, r, g, there[0], versions)
-}
+// messageCopy copies messages into segment $7, and windowCopy windows into segment $5.
+const (
+	messageCopy = `INSERT INTO messages (user_id, id, thread_id, segment_id, turn_id, identity_id, channel, role, kind, body, tokens, extra, position, shown, sent_at, platform_at, revision, redacted, covered, solo, refused)
+		SELECT CAST($2 AS bigint), id + $4, CASE WHEN thread_id = $5 THEN $6 ELSE thread_id + $3 END, CAST($7 AS bigint),
+			CASE WHEN turn_id > 0 THEN turn_id + $3 ELSE 0 END, CASE WHEN identity_id > 0 THEN identity_id + $3 ELSE 0 END, channel, role, kind, body, tokens, extra,
+			position, shown, sent_at, platform_at, revision, redacted, covered, solo, refused
+		FROM messages WHERE user_id = $1`
+	windowCopy = `INSERT INTO windows (user_id, id, segment_id, first_message, last_message, tokens, passages)
+		SELECT CAST($2 AS bigint), id + $3, CAST($5 AS bigint), first_message + $4, last_message + $4, tokens, passages
+		FROM windows WHERE user_id = $1 AND segment_id = $6`
+)
 
-// addDay copies a day that the target user does not have. Its messages are counted when they are copied.
-func (p *pair) addDay(m *move, r renumbering, g core.Segment, versions []core.Summary) {
-	id := r.segment(g.ID)
-	p.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message,
+// addDay copies a day that the target user does not have.
+func (m *merger) addDay(id core.SegmentID, g core.Segment, versions []core.Summary) {
+	m.exec(`INSERT INTO segments (user_id, id, thread_id, label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message, last_message,
 			messages, since_summary, stale, hidden, version, error, failed_at, retry_at, failed_with, post, windowed, unwindowed, backlog)
 		SELECT CAST($2 AS bigint), CAST($3 AS bigint), CAST($4 AS bigint), label, zone, starts_at, ends_at, finalize_at, post_at, state, first_message + $5,
-			CASE WHEN last_message > 0 THEN last_message + $5 ELSE 0 END, 0, 0, stale, hidden, version, error, failed_at, retry_at, failed_with, post,
+			CASE WHEN last_message > 0 THEN last_message + $5 ELSE 0 END, messages, since_summary, stale, hidden, version, error, failed_at, retry_at, failed_with, post,
 			CASE WHEN windowed > 0 THEN windowed + $5 ELSE 0 END, unwindowed, backlog
-		FROM segments WHERE user_id = $1 AND id = $6`, m.From, m.Into, id, m.plan.Thread, m.plan.Message, g.ID)
+		FROM segments WHERE user_id = $1 AND id = $6`, m.from.user, m.into.user, id, m.thread, m.numbers.message, g.ID)
 	for _, v := range versions {
-		p.putVersion(m, r, v, id, v.Version)
+		v = m.renumbered(v)
+		m.putVersion(v, id, v.Version)
 		if v.Version == g.SummaryVersion && !g.Hidden {
-			p.into.index(core.DocSummary, int64(id), r.text(v.Markdown))
+			m.into.index(core.DocSummary, int64(id), v.Markdown)
 		}
 	}
-	p.remember(m, g.ID, day{into: id, windows: true})
 }
 
-func (p *pair) putVersion(m *move, r renumbering, v core.Summary, id core.SegmentID, version int) {
-	v.User, v.Segment, v.Version = m.Into, id, version
-	v.Markdown, v.Covers = r.text(v.Markdown), v.Covers.Shift(core.MessageID(r.message))
-	p.exec(putSummary, summaryRow(v)...)
+// renumbered returns a version of a summary with the new numbers of its messages.
+func (m *merger) renumbered(v core.Summary) core.Summary {
+	v.Markdown, v.Covers = m.numbers.text(v.Markdown), v.Covers.Shift(core.MessageID(m.numbers.message))
+	return v
 }
 
-// remember stores the new id of a day.
-func (p *pair) remember(m *move, id core.SegmentID, d day) {
-	p.exec(`INSERT INTO move_segments (user_id, segment_id, into_id, versions, windows) VALUES ($1, $2, $3, $4, $5)`,
-		m.From, id, d.into, d.versions, flag(d.windows))
+func (m *merger) putVersion(v core.Summary, id core.SegmentID, version int) {
+	v.User, v.Segment, v.Version = m.into.user, id, version
+	m.exec(putSummary, summaryRow(v)...)
 }
 
 // joinDay joins a day with one of the target user. Its summary versions are appended to the
 // existing ones; a new version joins the last of both.
-func (p *pair) joinDay(m *move, r renumbering, g, there core.Segment, versions []core.Summary) {
-	newest := p.newestVersion(m.Into, there.ID)
-	d := day{into: there.ID, versions: newest}
+func (m *merger) joinDay(g, there core.Segment, versions []core.Summary) day {
+	d := day{into: there.ID, versions: m.newestVersion(there.ID)}
+	newest := d.versions
 	for _, v := range versions {
-		p.putVersion(m, r, v, there.ID, d.versions+v.Version)
 		newest = max(newest, d.versions+v.Version)
+		m.putVersion(m.renumbered(v), there.ID, d.versions+v.Version)
 	}
-	shown := p.joinSummaries(m, r, g, there, versions, newest)
-	d.windows = p.joinWindows(m, g, there)
-	first := p.earlier(m, there.StartsAt, g.StartsAt)
+	shown := m.joinSummaries(g, there, versions, newest+1)
+	d.windows = m.joinWindows(g, there)
 	state, post := joinStates(there, g)
-	p.exec(`UPDATE segments SET starts_at = CASE WHEN starts_at > $3 THEN $3 ELSE starts_at END, first_message = $4, last_message = CASE WHEN $5 = 'final' THEN CAST($6 AS bigint) ELSE 0 END,
-			state = $5, post = $7, version = $8, hidden = $9, stale = 1, error = '', failed_at = 0, retry_at = 0 WHERE user_id = $1 AND id = $2`, m.Into, there.ID, ms(g.Day.Start), first, string(state), r.messageID(max(g.EndsAt, g.StartsAt)), string(post),
-		max(shown, there.SummaryVersion), flag(shown == 0 && (there.Hidden || g.Hidden)))
-	p.remember(m, g.ID, d)
+	last := core.MessageID(0)
+	if state == core.SegmentFinal {
+		last = m.numbers.messageID(max(g.EndsAt, g.StartsAt))
+	}
+	m.exec(`UPDATE segments SET starts_at = CASE WHEN starts_at > $3 THEN $3 ELSE starts_at END, first_message = $4, last_message = $5,
+			state = $6, post = $7, version = $8, hidden = $9, stale = 1, error = '', failed_at = 0, retry_at = 0,
+			messages = messages + $10, since_summary = since_summary + $11 WHERE user_id = $1 AND id = $2`, m.into.user, there.ID,
+		ms(g.Day.Start), m.earlier(there.StartsAt, g.StartsAt), last, string(state), string(post),
+		max(shown, there.SummaryVersion), flag(shown == 0 && (there.Hidden || g.Hidden)), g.Messages, g.SinceSummary)
+	return d
 }
 
-func (p *pair) newestVersion(user core.UserID, id core.SegmentID) int {
-	return valueOf[int](p, `SELECT COALESCE(MAX(version), 0) FROM (SELECT version FROM summaries WHERE user_id = $1 AND segment_id = $2
-		UNION ALL SELECT version FROM segments WHERE user_id = $1 AND id = $2) AS v`, user, id)
+// newestVersion returns the number of the newest summary of a day of the target user.
+func (m *merger) newestVersion(id core.SegmentID) int {
+	return valueOf[int](m, `SELECT COALESCE(MAX(version), 0) FROM (SELECT version FROM summaries WHERE user_id = $1 AND segment_id = $2
+		UNION ALL SELECT version FROM segments WHERE user_id = $1 AND id = $2) AS v`, m.into.user, id)
 }
 
 // joinStates returns the states of a joined day: final if both are, posted if one was.
@@ -154,17 +115,15 @@ func joinStates(a, b core.Segment) (core.SegmentState, core.PostState) {
 
 // joinSummaries stores a version that joins the visible summaries of both days, and returns its
 // number; 0 if neither has one.
-func (p *pair) joinSummaries(m *move, r renumbering, g, there core.Segment, versions []core.Summary, newest int) int {
+func (m *merger) joinSummaries(g, there core.Segment, versions []core.Summary, next int) int {
 	var both []core.Summary
 	if there.SummaryVersion > 0 && !there.Hidden {
-		both = listOf(p, scanSummary, `SELECT `+summaryColumns+
-			` FROM summaries WHERE user_id = $1 AND segment_id = $2 AND version = $3`, m.Into, there.ID, there.SummaryVersion)
+		both = listOf(m, scanSummary, `SELECT `+summaryColumns+
+			` FROM summaries WHERE user_id = $1 AND segment_id = $2 AND version = $3`, m.into.user, there.ID, there.SummaryVersion)
 	}
-	if n := slices.IndexFunc(versions, func(v core.Summary) bool { return v.Version == g.SummaryVersion }); n >= 0 &&
-		!g.Hidden {
-		v := versions[n]
-		v.Markdown, v.Covers = r.text(v.Markdown), v.Covers.Shift(core.MessageID(r.message))
-		both = append(both, v)
+	n := slices.IndexFunc(versions, func(v core.Summary) bool { return v.Version == g.SummaryVersion })
+	if n >= 0 && !g.Hidden {
+		both = append(both, m.renumbered(versions[n]))
 	}
 	if len(both) == 0 {
 		return 0
@@ -178,42 +137,33 @@ func (p *pair) joinSummaries(m *move, r renumbering, g, there core.Segment, vers
 			out.CreatedAt = b.CreatedAt
 		}
 	}
-	p.putVersion(m, renumbering{}, out, there.ID, newest+1)
-	p.into.index(core.DocSummary, int64(there.ID), out.Markdown)
-	return newest + 1
+	m.putVersion(out, there.ID, next)
+	m.into.index(core.DocSummary, int64(there.ID), out.Markdown)
+	return next
 }
 
 // joinWindows reports whether the windows of a day are kept: only if the existing day is
 // completely in windows. Otherwise they are cut again.
-func (p *pair) joinWindows(m *move, g, there core.Segment) (all bool) {
-	p.get(&all, `SELECT unwindowed = 0 FROM segments WHERE user_id = $1 AND id = $2`, m.Into, there.ID)
-	if all {
-		p.exec(`UPDATE segments SET unwindowed = (SELECT b.unwindowed FROM segments b WHERE b.user_id = $3 AND b.id = $4),
-			windowed = (SELECT CASE WHEN b.windowed > 0 THEN b.windowed + $5 ELSE segments.windowed END FROM segments b WHERE b.user_id = $3 AND b.id = $4)
-			WHERE user_id = $1 AND id = $2`, m.Into, there.ID, m.From, g.ID, m.plan.Message)
+func (m *merger) joinWindows(g, there core.Segment) bool {
+	const read = `SELECT unwindowed, windowed FROM segments WHERE user_id = $1 AND id = $2`
+	var rest, through, more, theirs int64
+	m.get(columns{&rest, &through}, read, m.into.user, there.ID)
+	if rest != 0 {
+		return false
 	}
-	return all
+	m.get(columns{&more, &theirs}, read, m.from.user, g.ID)
+	if theirs > 0 {
+		through = theirs + m.numbers.message
+	}
+	m.exec(`UPDATE segments SET unwindowed = $3, windowed = $4 WHERE user_id = $1 AND id = $2`, m.into.user, there.ID, more, through)
+	return true
 }
 
-// earlier returns the earlier one of two messages, with its id after the move.
-func (p *pair) earlier(m *move, there, came core.MessageID) core.MessageID {
-	first := valueOf[bool](p, `SELECT COALESCE((SELECT shown FROM messages WHERE user_id = $1 AND id = $2), 0) <= COALESCE((SELECT shown FROM messages WHERE user_id = $3 AND id = $4), 0)`,
-		m.Into, there, m.From, came)
-	if first {
+// earlier returns the first message of a joined day.
+func (m *merger) earlier(there, came core.MessageID) core.MessageID {
+	const read = `SELECT COALESCE((SELECT shown FROM messages WHERE user_id = $1 AND id = $2), 0)`
+	if valueOf[int64](m, read, m.into.user, there) <= valueOf[int64](m, read, m.from.user, came) {
 		return there
 	}
-	return came + core.MessageID(m.plan.Message)
-}
-
-// segmentsOf reads the new ids of the days of a move.
-func (s *Store) segmentsOf(ctx context.Context, m move) (map[core.SegmentID]day, error) {
-	out := map[core.SegmentID]day{}
-	rows, err := s.one(ctx).rows(`SELECT segment_id, into_id, versions, windows FROM move_segments WHERE user_id = $1`, m.From)
-	return out, each(rows, err, func(r scanner) error {
-		var id core.SegmentID
-		var d day
-		err := r.Scan(&id, &d.into, &d.versions, &d.windows)
-		out[id] = d
-		return err
-	})
+	return m.numbers.messageID(came)
 }

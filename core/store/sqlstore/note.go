@@ -68,7 +68,7 @@ func (t *tx) removeLater(files []string, now time.Time) {
 // also stores a note of another user.
 func (t *tx) also(n core.Note) {
 	other := t.forUser(n.User)
-	other.lockOther()
+	other.enter()
 	other.note(n, &core.Noted{})
 	other.flush()
 }
@@ -150,7 +150,6 @@ func (t *tx) fresh(n core.Note) bool {
 		if how == eventKnown {
 			return false
 		}
-		t.inTurn(*n.Event)
 		t.keep(*n.Event, how, message, "done", false, n.Now)
 	}
 	if repeated || n.Once == "" {

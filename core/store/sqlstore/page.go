@@ -254,7 +254,7 @@ func (s *Store) PutPages(ctx context.Context, p core.PutPages) error {
 	return s.update(ctx, "put pages", p.User, func(t *tx) {
 		t.holds(p.Lease)
 		edits, err := threadEdits(t, t.user, p.Thread)
-		if err != nil || edits != p.Edits || t.halted() {
+		if err != nil || edits != p.Edits || t.merging {
 			t.fail(cmp.Or(err, core.ErrChanged))
 			return
 		}

@@ -130,11 +130,6 @@ func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error
 			t.fail(core.ErrRefused)
 			return
 		}
-		moves, err := moveBegun(t, 0, id, id)
-		if err != nil || moves {
-			t.fail(cmp.Or(err, core.ErrMoving))
-			return
-		}
 		files = t.files()
 		t.deleteAsStranger()
 		t.deleteIndex()
@@ -188,46 +183,29 @@ func (t *tx) files() []string {
 	return out
 }
 
-// folders lists the folders of a deleted user and of their files that hold no other user's
-// files. Others may have some there after a merge or split.
+// folders lists the folders of a deleted user, of the users merged into that user, and of their files.
 func (t *tx) folders(files []string) []string {
-	names := []string{strconv.FormatInt(int64(t.user), 10)}
-	for _, f := range files {
-		if name, _, ok := strings.Cut(f, "/"); ok && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	merged, moved := t.mergedInto()
-	if !moved {
-		return names
-	}
-	for _, id := range merged {
-		if name := strconv.FormatInt(int64(id), 10); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	var free []string
-	for _, name := range names {
-		if !valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM messages WHERE user_id <> $1 AND extra <> '{}' AND extra LIKE $2)`, t.user,
-			`%"path":"`+name+`/%`) {
-			free = append(free, name)
-		}
-	}
-	return free
-}
-
-// mergedInto lists the users merged into t's user, and reports whether any move ever involved that user.
-func (t *tx) mergedInto() (all []core.UserID, moved bool) {
-	done := listOf(t, fields(func(m *core.Move) []any { return []any{&m.From, &m.Into, &m.Kind} }),
-		`SELECT from_user, into_user, kind FROM moves WHERE phase = 'done' AND from_user <> into_user ORDER BY id`)
 	became := map[core.UserID][]core.UserID{}
-	for _, m := range done {
-		moved = moved || m.From == t.user || m.Into == t.user
-		if m.Kind == core.MoveMerge {
-			became[m.Into] = append(append(became[m.Into], became[m.From]...), m.From)
+	for _, m := range listOf(t, scanMerge,
+		`SELECT `+mergeColumns+` FROM merges WHERE phase <> 'asked' AND from_user <> into_user ORDER BY id`) {
+		became[m.Into] = append(append(became[m.Into], became[m.From]...), m.From)
+	}
+	var names []string
+	add := func(name string) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	return became[t.user], moved
+	add(strconv.FormatInt(int64(t.user), 10))
+	for _, f := range files {
+		if name, _, ok := strings.Cut(f, "/"); ok {
+			add(name)
+		}
+	}
+	for _, id := range became[t.user] {
+		add(strconv.FormatInt(int64(id), 10))
+	}
+	return names
 }
 
 // deleteAsStranger removes rows that a user's addresses left as strangers.
@@ -252,7 +230,7 @@ func (t *tx) deleteAsStranger() {
 func (s *Store) MoveIdentity(ctx context.Context, i core.Identity, to core.UserID) error {
 	return s.update(ctx, "move identity", min(i.User, to), func(t *tx) {
 		other := t.forUser(max(i.User, to))
-		other.lockOther()
+		other.enter()
 		from, into := t, other
 		if i.User != t.user {
 			from, into = other, t
@@ -272,7 +250,7 @@ func (t *tx) approve(e core.Approve, out *core.Noted) {
 	other := t
 	if user != t.user {
 		other = t.forUser(user)
-		other.lockOther()
+		other.enter()
 	}
 	other.addIdentity(core.Identity{Address: c.Address, Name: c.Name, LastUsed: e.At}, core.ErrExists)
 	t.did(core.AuditApprove, "user", int64(other.user))

@@ -35,7 +35,7 @@ func (s *Store) Reminder(ctx context.Context, user core.UserID, id core.Reminder
 func (s *Store) DueReminders(ctx context.Context, now time.Time, limit int) ([]core.Reminder, error) {
 	return list(s.one(ctx), scanReminder,
 		`SELECT `+reminderColumns+` FROM reminders WHERE state = 'active' AND due_at <= $1
-		AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = reminders.user_id AND users.moving IN (1, 2)) ORDER BY due_at LIMIT $2`, ms(now), limit)
+		AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = reminders.user_id AND users.merging = 1) ORDER BY due_at LIMIT $2`, ms(now), limit)
 }
 
 // Fire stores one occurrence of a reminder; see core.PlanStore.

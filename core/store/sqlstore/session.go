@@ -67,7 +67,7 @@ func (s *Store) webCode(ctx context.Context, hash string, now time.Time) (c core
 
 // signIn stores a session of n.User; core.ErrChanged if the code belongs to another user by now.
 func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now time.Time) (id int64, err error) {
-	err = s.updateFrozen(ctx, "use code", n.User, func(t *tx) {
+	err = s.update(ctx, "use code", n.User, func(t *tx) {
 		c := t.useCode(core.CodeWeb, codeHash, now)
 		if c.User != t.user {
 			t.fail(core.ErrChanged)
@@ -118,7 +118,7 @@ const ownerColumns = `u.id, u.name, u.role, u.settings, u.standing, u.created_at
 
 // UseSession records when a session was last used, and extends it.
 func (s *Store) UseSession(ctx context.Context, user core.UserID, id int64, used, expires time.Time) error {
-	return s.updateFrozen(ctx, "use session", user, func(t *tx) {
+	return s.update(ctx, "use session", user, func(t *tx) {
 		t.exec(`UPDATE sessions SET used_at = CASE WHEN used_at > $3 THEN used_at ELSE $3 END, expires_at = $4 WHERE user_id = $1 AND id = $2`,
 			t.user, id, ms(used), ms(expires))
 	})
@@ -132,7 +132,7 @@ func (s *Store) Sessions(ctx context.Context, user core.UserID, now time.Time) (
 
 // EndSession ends a user's session, or all of them if id is 0.
 func (s *Store) EndSession(ctx context.Context, user core.UserID, id int64) error {
-	return s.updateFrozen(ctx, "end session", user, func(t *tx) {
+	return s.update(ctx, "end session", user, func(t *tx) {
 		t.dropTokens(tokenSession, "sessions", ` AND (id = $2 OR $2 = 0)`, id)
 		gone := listOf(t, column[int64], `DELETE FROM sessions WHERE user_id = $1 AND (id = $2 OR $2 = 0) RETURNING id`, t.user, id)
 		if len(gone) > 0 {
@@ -155,7 +155,7 @@ func (t *tx) endBearer(kind, table string, id int64, what core.AuditWhat, object
 
 // AddAPIKey stores a key; see core.APIKeyStore.
 func (s *Store) AddAPIKey(ctx context.Context, k core.APIKey) (core.APIKey, error) {
-	err := s.updateFrozen(ctx, "add API key", k.User, func(t *tx) { k.ID = t.addKey(k) })
+	err := s.update(ctx, "add API key", k.User, func(t *tx) { k.ID = t.addKey(k) })
 	return k, err
 }
 
@@ -197,7 +197,7 @@ func (s *Store) APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, e
 
 // UseAPIKey records when a key was last used.
 func (s *Store) UseAPIKey(ctx context.Context, user core.UserID, id int64, at time.Time) error {
-	return s.updateFrozen(ctx, "use API key", user, func(t *tx) {
+	return s.update(ctx, "use API key", user, func(t *tx) {
 		t.exec(
 			`UPDATE api_keys SET used_at = CASE WHEN used_at > $3 THEN used_at ELSE $3 END WHERE user_id = $1 AND id = $2`,
 			t.user, id, ms(at))
@@ -206,7 +206,7 @@ func (s *Store) UseAPIKey(ctx context.Context, user core.UserID, id int64, at ti
 
 // RevokeAPIKey removes a user's key; see core.APIKeyStore.
 func (s *Store) RevokeAPIKey(ctx context.Context, user core.UserID, id int64) error {
-	return s.updateFrozen(ctx, "revoke API key", user, func(t *tx) { t.revokeKey(id) })
+	return s.update(ctx, "revoke API key", user, func(t *tx) { t.revokeKey(id) })
 }
 
 func (t *tx) revokeKey(id int64) {
@@ -216,7 +216,7 @@ func (t *tx) revokeKey(id int64) {
 // AddAgentKey stores the key of a personal agent; see core.AgentKeyStore.
 func (s *Store) AddAgentKey(ctx context.Context, k core.AgentKey,
 	seal func(id int64) (string, error)) (core.AgentKey, error) {
-	err := s.updateFrozen(ctx, "add agent key", k.User, func(t *tx) {
+	err := s.update(ctx, "add agent key", k.User, func(t *tx) {
 		rowOf(t, scanUser, `SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0`, k.User)
 		k.ID = t.sharedID()
 		if t.err != nil {

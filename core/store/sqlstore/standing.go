@@ -125,11 +125,3 @@ func withoutLines(e *core.Epoch, gone func(line string) bool) (changed bool) {
 	}
 	return changed
 }
-
-// copyInstructions copies standing instructions that the target user does not have.
-func (p *pair) copyInstructions(m *move, g keyRange) {
-	p.exec(`INSERT INTO standing (user_id, id, body, digest, tokens, message_id, noted, created_at)
-		SELECT CAST($2 AS bigint), id + $3, body, digest, tokens, CASE WHEN message_id > 0 THEN message_id + $4 ELSE 0 END, noted, created_at
-		FROM standing WHERE user_id = $1 AND id > $5 AND id <= $6`+g.of("standing", 7)+` ON CONFLICT DO NOTHING`,
-		g.args(m.From, m.Into, m.plan.ID, m.plan.Message, g.after[0], g.through[0])...)
-}

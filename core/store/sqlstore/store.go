@@ -25,7 +25,6 @@ type Store struct {
 	batch   batcher
 	known   directories
 	rota    rota
-	shrunk  atomic.Int64 // how often pages of moves were halved, once per failed step
 	analyze core.Analyzer
 	commits atomic.Int64
 	trips   atomic.Int64

@@ -43,7 +43,7 @@ func (s *Store) dueSegments(ctx context.Context, op string, now time.Time, limit
 			err = addTo(&out, q, scanSegment,
 				`SELECT `+segmentColumns+` FROM segments WHERE `+where+` AND NOT EXISTS (SELECT 1 FROM jobs
 				WHERE jobs.queue = 'summarize' AND jobs.user_id = segments.user_id AND jobs.ref = segments.id AND jobs.state <> 'dead')
-				AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = segments.user_id AND users.moving IN (1, 2)) ORDER BY `+order+
+				AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = segments.user_id AND users.merging = 1) ORDER BY `+order+
 					` LIMIT $2`, args...)
 		}
 		return err
@@ -78,7 +78,7 @@ func (t *tx) unchanged(g core.Segment, p core.PutSummary) {
 	last := valueOf[core.MessageID](t, `SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat'`, t.user, g.ID)
 	edits, err := threadEdits(t, t.user, g.Thread)
 	t.fail(err)
-	if p.Final && last > p.ReadTo || edits != p.Edits || t.halted() {
+	if p.Final && last > p.ReadTo || edits != p.Edits || t.merging {
 		t.fail(core.ErrChanged)
 	}
 }

@@ -3,7 +3,7 @@ package sqlstore
 import "slices"
 
 // Table describes a table of the schema. All operations on everything that a user has (account deletion, redaction,
-// merges and splits, the search for traces, new keys, the checks of the contract) rely on Tables. A test reads the
+// merges, the search for traces, new keys, the checks of the contract) rely on Tables. A test reads the
 // schema itself, and fails for a table or column that is not named here.
 type Table struct {
 	Name string
@@ -21,24 +21,19 @@ type Table struct {
 	// Leads is the table through which the rows of a shared table without an index by user
 	// are found: both have the columns of Key.
 	Leads string
-	// Key lists the columns after the owner that order the pages of a user's rows in a
-	// merge. A table without one is empty by then.
+	// Key lists the columns of a shared table that Leads has, too.
 	Key string
 	// Refs maps columns to the tables that they refer to. The row of the same user exists
 	// as long as the referring one; 0 refers to none.
 	Refs map[string]string
-	// Loose lists columns like Refs, whose rows may be gone.
+	// Loose lists columns like Refs, whose rows may be gone. Those of messages and threads have that in their names.
 	Loose []string
 	// Plain lists the other columns of text: states, keys, digests, addresses.
 	Plain []string
 	// Merge says what happens to the rows of the source user of a merge.
 	Merge MergeRule
-	// Page is how many rows are copied at a time, for tables whose rows change only in their
-	// ids. Such a table names all columns; Numbers lists those not named elsewhere.
-	Page    int
+	// Numbers lists the columns not named elsewhere, for tables with MergeShifted.
 	Numbers []string
-	// Split is the condition of rows that a split transfers: came, cameWith, …; empty: none.
-	Split string
 	// Forget says what happens to words when a message is redacted.
 	Forget ForgetRule
 	// Export names the file of an export that holds the words, or the folder if it ends
@@ -75,13 +70,13 @@ func (t Table) textual(column string) bool {
 // MergeRule says what happens to rows in a merge.
 type MergeRule string
 
-// Copied rows get new ids at the target user; switched ones are transferred in the switch;
-// ended ones are deleted; remade ones are made again from copied rows.
+// Shifted rows change only in their ids, and copied ones in more, which the merge says; ended ones are deleted; remade
+// ones are made again from copied rows.
 const (
-	MergeCopied   MergeRule = "copied"
-	MergeSwitched MergeRule = "switched"
-	MergeEnded    MergeRule = "ended"
-	MergeRemade   MergeRule = "remade"
+	MergeShifted MergeRule = "shifted"
+	MergeCopied  MergeRule = "copied"
+	MergeEnded   MergeRule = "ended"
+	MergeRemade  MergeRule = "remade"
 )
 
 // Tables returns all tables of the schema, except those of the indexes in a Dialect.
@@ -94,13 +89,13 @@ func tablesOfPeople() []Table {
 	return []Table{
 		{Name: "users", Export: "profile.json", Forget: ForgetNone, Words: []string{"name", "settings"},
 			Sealed: []string{"settings"}, Plain: []string{"role", "index_version"}},
-		owned(Table{Name: "identities", Export: "profile.json", Key: "id", Forget: ForgetNone, Row: "id",
+		owned(Table{Name: "identities", Export: "profile.json", Forget: ForgetNone, Row: "id",
 			Words: []string{"name"}, Refs: refs("thread_id", "threads"), Plain: []string{"channel", "account", "external",
-				"aliases"}, Merge: MergeSwitched}),
+				"aliases"}, Numbers: []string{"blocked", "last_used", "window_until", "teased", "detached"}, Merge: MergeShifted}),
 		owned(Table{Name: "addresses", Shared: true, Row: "identity_id", Refs: refs("identity_id", "identities"),
-			Plain: []string{"channel", "account", "external"}, Merge: MergeSwitched}),
+			Plain: []string{"channel", "account", "external"}, Merge: MergeCopied}),
 		owned(Table{Name: "agent_keys", Export: "- what signs in is not taken along", Forget: ForgetNone, Row: "id",
-			Words: []string{"name"}, Sealed: []string{"sealed"}, Merge: MergeEnded}),
+			Words: []string{"name"}, Sealed: []string{"sealed"}, Merge: MergeCopied}),
 		owned(Table{Name: "sessions", Export: "- what signs in is not taken along", Forget: ForgetNone, Row: "id",
 			Words: []string{"browser"}, Loose: []string{"identity_id"}, Plain: []string{"hash"}, Merge: MergeEnded}),
 		owned(Table{Name: "api_keys", Export: "- what signs in is not taken along", Forget: ForgetNone, Row: "id",
@@ -112,93 +107,96 @@ func tablesOfPeople() []Table {
 // tablesOfConversation returns the tables of messages and their answers.
 func tablesOfConversation() []Table {
 	return []Table{
-		owned(Table{Name: "threads", Export: "threads/", Key: "id", Forget: ForgetNone, Row: "id",
-			Words: []string{"title", "name"}, Loose: []string{"epoch_id"}, Plain: []string{"mode"}, Merge: MergeSwitched}),
-		owned(Table{Name: "messages", Export: "messages.jsonl", Key: "id", Forget: ForgetMade, Row: "id",
+		owned(Table{Name: "threads", Export: "threads/", Forget: ForgetNone, Row: "id",
+			Words: []string{"title", "name"}, Loose: []string{"epoch_id"}, Plain: []string{"mode"}, Merge: MergeCopied}),
+		owned(Table{Name: "messages", Export: "messages.jsonl", Forget: ForgetMade, Row: "id",
 			Words: []string{"body", "extra"}, Refs: refs("thread_id", "threads", "segment_id", "segments", "turn_id", "turns",
 				"identity_id", "identities"),
 			Plain: []string{"channel", "role", "kind"}, Merge: MergeCopied}),
-		owned(Table{Name: "revisions", Export: "messages.jsonl", Key: "message_id", Forget: ForgetRows, Page: 500,
-			Split: cameWith, Numbers: []string{"revision", "replaced_at"}, Row: "message_id", Words: []string{"body"},
-			Refs: refs("message_id", "messages"), Merge: MergeCopied}),
-		owned(Table{Name: "file_pages", Export: "files.jsonl", Key: "id", Forget: ForgetRows, Row: "id",
+		owned(Table{Name: "revisions", Export: "messages.jsonl", Forget: ForgetRows, Row: "message_id",
+			Numbers: []string{"revision", "replaced_at"}, Words: []string{"body"},
+			Refs: refs("message_id", "messages"), Merge: MergeShifted}),
+		owned(Table{Name: "file_pages", Export: "files.jsonl", Forget: ForgetRows, Row: "id",
 			Words: []string{"name", "title", "body"}, Refs: refs("message_id", "messages"), Plain: []string{"kind"},
-			Numbers: []string{"part", "number", "tokens"}, Merge: MergeCopied}),
-		owned(Table{Name: "refs", Key: "identity_id, native_id", Page: 1500, Split: came, Row: "message_id",
+			Numbers: []string{"part", "number", "tokens"}, Merge: MergeShifted}),
+		owned(Table{Name: "refs", Row: "message_id",
 			Refs: refs("message_id", "messages", "identity_id", "identities"), Plain: []string{"native_id"},
-			Merge: MergeCopied}),
+			Merge: MergeShifted}),
 		owned(Table{Name: "event_ids", Shared: true, Leads: "events", Key: "channel, account, event_id",
 			Plain: []string{"channel", "account", "event_id"}, Merge: MergeCopied}),
 		owned(Table{Name: "events", Export: "- messages are made of it", Forget: ForgetWords, Row: "message_id",
 			Words: []string{"payload"}, Refs: refs("message_id", "messages"), Plain: []string{"channel", "account", "event_id",
 				"external", "state"}, Merge: MergeCopied}),
-		owned(Table{Name: "segments", Export: "- the program says it", Key: "id", Forget: ForgetMade, Row: "id",
+		owned(Table{Name: "segments", Export: "- the program says it", Forget: ForgetMade, Row: "id",
 			Words: []string{"error"}, Refs: refs("thread_id", "threads"),
 			Plain: []string{"label", "zone", "state", "post", "failed_with"},
-			Merge: MergeSwitched}),
-		owned(Table{Name: "summaries", Export: "summaries.jsonl", Key: "segment_id", Forget: ForgetMade, Row: "segment_id",
+			Merge: MergeCopied}),
+		owned(Table{Name: "summaries", Export: "summaries.jsonl", Forget: ForgetMade, Row: "segment_id",
 			Words: []string{"body"}, Refs: refs("segment_id", "segments"), Plain: []string{"label", "covers", "model", "usage"},
-			Merge: MergeSwitched}),
-		owned(Table{Name: "loops", Export: "loops.jsonl", Key: "id", Forget: ForgetMade, Row: "id", Words: []string{"body"},
+			Merge: MergeCopied}),
+		owned(Table{Name: "loops", Export: "loops.jsonl", Forget: ForgetMade, Row: "id", Words: []string{"body"},
 			Plain: []string{"state", "sources"}, Merge: MergeCopied}),
-		owned(Table{Name: "turns", Export: "- prompts are made of the rest", Key: "id", Forget: ForgetMade, Row: "id",
+		owned(Table{Name: "turns", Export: "- prompts are made of the rest", Forget: ForgetMade, Row: "id",
 			Words: []string{"snapshot", "error"}, Refs: refs("thread_id", "threads"),
 			Loose: []string{"identity_id", "segment_id", "epoch_id", "task_id", "delivery_id"},
 			Plain: []string{"state", "inputs", "day"}, Merge: MergeCopied}),
-		owned(Table{Name: "answers", Key: "message_id, turn_id", Page: 500, Split: cameWith, Row: "message_id",
+		owned(Table{Name: "answers", Row: "message_id",
 			Refs:  refs("message_id", "messages", "first_message", "messages", "last_message", "messages", "turn_id", "turns"),
-			Merge: MergeCopied}),
-		owned(Table{Name: "epochs", Export: "- prompts are made of the rest", Key: "id", Forget: ForgetMade, Row: "id",
+			Merge: MergeShifted}),
+		owned(Table{Name: "epochs", Export: "- prompts are made of the rest", Forget: ForgetMade, Row: "id",
 			Words: []string{"data"}, Refs: refs("thread_id", "threads"), Merge: MergeCopied}),
-		owned(Table{Name: "deliveries", Export: "- the program says it", Key: "id", Forget: ForgetMade, Row: "id",
+		owned(Table{Name: "deliveries", Export: "- the program says it", Forget: ForgetMade, Row: "id",
 			Words: []string{"error"}, Refs: refs("message_id", "messages"), Loose: []string{"identity_id"},
 			Plain: []string{"channel", "account", "external", "kind", "state", "why", "born"}, Merge: MergeCopied}),
-		owned(Table{Name: "delivery_parts", Export: "- it is a message once more", Key: "delivery_id", Forget: ForgetMade,
+		owned(Table{Name: "delivery_parts", Export: "- it is a message once more", Forget: ForgetMade,
 			Row: "delivery_id", Words: []string{"body", "error"}, Refs: refs("delivery_id", "deliveries"),
-			Plain: []string{"state", "native_id"}, Merge: MergeCopied}),
+			Plain: []string{"state", "native_id"}, Numbers: []string{"n", "repeats", "resent", "sent_at"}, Merge: MergeShifted}),
 		owned(Table{Name: "jobs", Export: "- the program says it", Forget: ForgetMade, Row: "id",
 			Words: []string{"payload", "error"}, Plain: []string{"queue", "key", "state", "worker", "day"},
-			Merge: MergeSwitched}),
+			Merge: MergeCopied}),
 	}
 }
 
 // tablesBeside returns the tables of derived data, and of what a user keeps beside the conversation.
 func tablesBeside() []Table {
 	return []Table{
-		owned(Table{Name: "usage", Key: "day", Plain: []string{"day"}, Merge: MergeCopied}),
-		owned(Table{Name: "once", Key: "key", Page: 500, Numbers: []string{"at"}, Plain: []string{"key"},
-			Merge: MergeCopied}),
-		owned(Table{Name: "imported", Key: "key", Page: 500, Row: "message_id", Refs: refs("message_id", "messages"),
-			Plain: []string{"key"}, Merge: MergeCopied}),
+		owned(Table{Name: "usage", Plain: []string{"day"}, Merge: MergeCopied}),
+		owned(Table{Name: "once", Numbers: []string{"at"}, Plain: []string{"key"},
+			Merge: MergeShifted}),
+		owned(Table{Name: "imported", Row: "message_id", Refs: refs("message_id", "messages"),
+			Plain: []string{"key"}, Merge: MergeShifted}),
 		owned(Table{Name: "codes", Export: "- what signs in is not taken along", Forget: ForgetNone, Words: []string{"name"},
 			Plain: []string{"kind", "hash", "hint", "channel", "account", "external"}, Merge: MergeEnded}),
 		owned(Table{Name: "journal", Export: "- it ends with its turn, or a week later", Forget: ForgetMade, Row: "turn_id",
-			Words: []string{"body"}, Refs: refs("turn_id", "turns", "message_id", "messages"),
-			Plain: []string{"name"}, Merge: MergeSwitched}),
-		owned(Table{Name: "windows", Key: "id", Row: "id", Refs: refs("segment_id", "segments"), Plain: []string{"passages"},
+			Words: []string{"body"}, Refs: refs("turn_id", "turns", "message_id", "messages"), Plain: []string{"name"},
+			Numbers: []string{"step", "call", "at"}, Merge: MergeShifted}),
+		owned(Table{Name: "windows", Row: "id", Refs: refs("segment_id", "segments"), Plain: []string{"passages"},
 			Merge: MergeCopied}),
 		owned(Table{Name: "embeddings", Export: "- the program says it", Forget: ForgetMade, Row: "id",
 			Words: []string{"error"}, Plain: []string{"kind", "config", "state"}, Merge: MergeRemade}),
-		owned(Table{Name: "themes", Export: "themes.jsonl", Key: "slug", Forget: ForgetMade,
+		owned(Table{Name: "themes", Export: "themes.jsonl", Forget: ForgetMade,
 			Words: []string{"slug", "name", "description"}, Merge: MergeRemade}),
-		owned(Table{Name: "items", Export: "memory.jsonl", Key: "id", Forget: ForgetMade, Row: "id",
+		owned(Table{Name: "items", Export: "memory.jsonl", Forget: ForgetMade, Row: "id",
 			Words: []string{"theme", "content", "tags", "history"}, Plain: []string{"type", "digest", "status"},
-			Merge: MergeCopied}),
-		owned(Table{Name: "reminders", Export: "reminders.jsonl", Key: "id", Forget: ForgetMade, Row: "id",
-			Words: []string{"body"}, Loose: []string{"message_id"}, Plain: []string{"cron", "zone", "state"},
-			Merge: MergeCopied}),
-		owned(Table{Name: "task_runs", Key: "task_id, due_at", Page: 500, Split: setWith, Row: "task_id",
+			Loose:   []string{"source_thread", "source_message"},
+			Numbers: []string{"created_at", "updated_at", "tainted", "noted"}, Merge: MergeShifted}),
+		owned(Table{Name: "reminders", Export: "reminders.jsonl", Forget: ForgetMade, Row: "id",
+			Words: []string{"body"}, Loose: []string{"message_id", "source_message"}, Plain: []string{"cron", "zone", "state"},
+			Numbers: []string{"due_at", "created_at", "fired_at", "tainted"}, Merge: MergeShifted}),
+		owned(Table{Name: "task_runs", Row: "task_id",
 			Refs: refs("task_id", "tasks"), Loose: []string{"message_id", "turn_id"}, Plain: []string{"state", "cause", "day"},
-			Numbers: []string{"due_at", "passed", "reserved", "started_at", "ended_at"}, Merge: MergeCopied}),
-		owned(Table{Name: "tasks", Export: "tasks.jsonl", Key: "id", Forget: ForgetRows, Page: 250, Row: "id",
-			Split: cameWith, Words: []string{"body"}, Loose: []string{"message_id"}, Plain: []string{"cron", "zone", "state"},
-			Numbers: []string{"due_at", "created_at", "tainted", "failures", "last_due"}, Merge: MergeCopied}),
-		owned(Table{Name: "standing", Export: "standing.jsonl", Key: "id", Forget: ForgetRows, Row: "id",
-			Words: []string{"body"}, Loose: []string{"message_id"}, Plain: []string{"digest"}, Merge: MergeCopied}),
-		owned(Table{Name: "approvals", Export: "- messages ask and answer it", Key: "id", Forget: ForgetMade, Row: "id",
+			Numbers: []string{"due_at", "passed", "reserved", "started_at", "ended_at"}, Merge: MergeShifted}),
+		owned(Table{Name: "tasks", Export: "tasks.jsonl", Forget: ForgetRows, Row: "id", Words: []string{"body"},
+			Loose: []string{"message_id"}, Plain: []string{"cron", "zone", "state"},
+			Numbers: []string{"due_at", "created_at", "tainted", "failures", "last_due"}, Merge: MergeShifted}),
+		owned(Table{Name: "standing", Export: "standing.jsonl", Forget: ForgetRows, Row: "id",
+			Words: []string{"body"}, Loose: []string{"message_id"}, Plain: []string{"digest"},
+			Numbers: []string{"tokens", "noted", "created_at"}, Merge: MergeShifted}),
+		owned(Table{Name: "approvals", Export: "- messages ask and answer it", Forget: ForgetMade, Row: "id",
 			Words: []string{"subject"}, Loose: []string{"identity_id", "message_id", "turn_id"},
-			Plain: []string{"code", "kind", "state", "word"}, Merge: MergeCopied}),
-		owned(Table{Name: "audit", Key: "id", Row: "id", Loose: []string{"via_id"}, Plain: []string{"via", "what", "object",
+			Plain:   []string{"code", "kind", "state", "word"},
+			Numbers: []string{"asked_at", "expires_at", "decided_at"}, Merge: MergeShifted}),
+		owned(Table{Name: "audit", Row: "id", Loose: []string{"via_id"}, Plain: []string{"via", "what", "object",
 			"ids", "tool", "result"}, Merge: MergeCopied}),
 		owned(Table{Name: "pages", Row: "id", Refs: refs("thread_id", "threads"), Loose: []string{"segment_id"},
 			Plain: []string{"sizes"}, Merge: MergeRemade}),
@@ -212,11 +210,7 @@ func tablesBeside() []Table {
 // tablesOfWork returns the tables of the gateway's work.
 func tablesOfWork() []Table {
 	return []Table{
-		owned(Table{Name: "move_positions", Key: "message_id", Row: "message_id", Loose: []string{"message_id"},
-			Merge: MergeEnded}),
-		owned(Table{Name: "move_segments", Key: "segment_id", Row: "segment_id", Loose: []string{"segment_id", "into_id"},
-			Merge: MergeEnded}),
-		{Name: "moves", Loose: []string{"identity_id"}, Plain: []string{"kind", "phase", "cursor", "plan"}},
+		{Name: "merges", Loose: []string{"identity_id"}, Plain: []string{"phase"}},
 		{Name: "tries", Plain: []string{"address"}},
 		{Name: "leases", Plain: []string{"name", "worker"}},
 		{Name: "states", Sealed: []string{"value"}, Plain: []string{"account", "key"}},

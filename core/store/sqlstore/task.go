@@ -49,7 +49,7 @@ func (s *Store) Task(ctx context.Context, user core.UserID, id core.TaskID) (cor
 // DueTasks lists active tasks that are due, oldest first.
 func (s *Store) DueTasks(ctx context.Context, now time.Time, limit int) ([]core.Task, error) {
 	return list(s.one(ctx), scanTask, selectTasks(`k.user_id`)+` WHERE k.state = 'active' AND k.due_at <= $1
-		AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = k.user_id AND users.moving IN (1, 2)) ORDER BY k.due_at LIMIT $2`,
+		AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = k.user_id AND users.merging = 1) ORDER BY k.due_at LIMIT $2`,
 		ms(now), limit)
 }
 

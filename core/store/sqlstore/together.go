@@ -82,8 +82,7 @@ func (t *transaction) runTogether(batch []*entry) (members map[core.UserID]*tx) 
 	return members
 }
 
-// lockFree locks those rows of the batch's users that are free, and returns their transactions. One
-// of a frozen user fails when it runs alone.
+// lockFree locks those rows of the batch's users that are free, and returns their transactions.
 func (t *transaction) lockFree(batch []*entry) map[core.UserID]*tx {
 	waiting, members := map[core.UserID]*tx{}, map[core.UserID]*tx{}
 	users := make([]int64, len(batch))
@@ -96,9 +95,9 @@ func (t *transaction) lockFree(batch []*entry) map[core.UserID]*tx {
 		FOR UPDATE SKIP LOCKED`, Args: []any{users}, All: func(r Row) error {
 		var m tx
 		err := r.Scan(append(m.lockInto(), &m.user)...)
-		if w := waiting[m.user]; err == nil && (m.moving != frozen || w.whileFrozen) {
+		if w := waiting[m.user]; err == nil {
 			w.lastMessage, w.lastID, w.news, w.name, w.role = m.lastMessage, m.lastID, m.news, m.name, m.role
-			w.settings, w.standing, w.moving, w.unindexed = m.settings, m.standing, m.moving, m.unindexed
+			w.settings, w.standing, w.merging, w.unindexed = m.settings, m.standing, m.merging, m.unindexed
 			members[m.user] = w
 			t.written = append(t.written, m.user)
 		}

@@ -366,7 +366,7 @@ func (t *tx) spent(turn *core.Turn) (back int) {
 
 // RetryTurn returns a failed turn to the queue.
 func (s *Store) RetryTurn(ctx context.Context, turn *core.Turn, again time.Time, cause string) error {
-	return s.updateFrozen(ctx, "retry turn", turn.User, func(t *tx) {
+	return s.update(ctx, "retry turn", turn.User, func(t *tx) {
 		t.holds(turn.Lease)
 		back := t.spent(turn)
 		t.exec(

@@ -16,12 +16,11 @@ type tx struct {
 	*transaction
 
 	// Set by the caller of transact.
-	user        core.UserID
-	first       []Statement // read together with the lock, in the same round trip where that saves one
-	whileFrozen bool        // it may write to a frozen user
-	unlocked    bool        // it locks no user's row
-	together    bool        // it may be committed with those of other users; f may then run twice
-	long        bool        // the dialect's timeout does not apply
+	user     core.UserID
+	first    []Statement // read together with the lock, in the same round trip where that saves one
+	unlocked bool        // it locks no user's row
+	together bool        // it may be committed with those of other users; f may then run twice
+	long     bool        // the dialect's timeout does not apply
 
 	// Columns of the user's row.
 	lastMessage, lastID int64
@@ -29,7 +28,7 @@ type tx struct {
 	name, role          string
 	settings            string
 	standing            int64
-	moving              int  // 0, paused or frozen
+	merging             bool // a merge waits for what is under way
 	unindexed           bool // the user has messages that are not indexed
 
 	dirty      bool                    // the counters changed
@@ -47,11 +46,6 @@ type tx struct {
 // update runs f in one transaction that locks user's row.
 func (s *Store) update(ctx context.Context, op string, user core.UserID, f func(t *tx)) error {
 	return s.transact(ctx, op, tx{user: user}, f)
-}
-
-// updateFrozen is update for work that finishes even while a move has frozen the user.
-func (s *Store) updateFrozen(ctx context.Context, op string, user core.UserID, f func(t *tx)) error {
-	return s.transact(ctx, op, tx{user: user, whileFrozen: true}, f)
 }
 
 // updateLong is update without the dialect's timeout.
@@ -141,9 +135,6 @@ func (t *tx) enter(first ...Statement) {
 // work locks the user's row, runs f, writes the counters and notifies other processes.
 func (t *tx) work(f func(t *tx)) error {
 	t.enter(t.first...)
-	if t.moving == frozen && !t.whileFrozen {
-		t.fail(core.ErrMoving)
-	}
 	if t.err != nil {
 		return t.err
 	}
@@ -174,11 +165,11 @@ func (t *tx) lock() Statement {
 		}}
 }
 
-const lockColumns = `last_message, last_id, news, name, role, settings, standing, moving, unindexed`
+const lockColumns = `last_message, last_id, news, name, role, settings, standing, merging, unindexed`
 
 // lockInto returns the destinations of lockColumns.
 func (t *tx) lockInto() []any {
-	return []any{&t.lastMessage, &t.lastID, &t.news, &t.name, &t.role, &t.settings, &t.standing, &t.moving, &t.unindexed}
+	return []any{&t.lastMessage, &t.lastID, &t.news, &t.name, &t.role, &t.settings, &t.standing, &t.merging, &t.unindexed}
 }
 
 // forUser returns a tx in the same database transaction for another user, whose row is not locked yet.
@@ -190,14 +181,6 @@ func (t *tx) asUser(user core.UserID, f func(other *tx)) {
 	other.ask(other.lock())
 	f(other)
 	other.flush()
-}
-
-// lockOther locks the user of a tx that forUser returned. core.ErrMoving if the user is frozen.
-func (t *tx) lockOther() {
-	t.enter()
-	if t.moving == frozen {
-		t.fail(core.ErrMoving)
-	}
 }
 
 // ask runs statements with results, in one round trip where that is possible.

@@ -36,7 +36,7 @@ func (t *tx) release(l core.Lease) {
 // ReserveMore reserves more for a running turn; see core.TurnStore.
 func (s *Store) ReserveMore(ctx context.Context, turn *core.Turn, b core.Budget) (bool, error) {
 	ok := false
-	err := s.updateFrozen(ctx, "reserve more", turn.User, func(t *tx) {
+	err := s.update(ctx, "reserve more", turn.User, func(t *tx) {
 		t.holds(turn.Lease)
 		t.getOr(core.ErrNotFound, &b.Day, `SELECT day FROM turns WHERE user_id = $1 AND id = $2`, t.user, turn.ID)
 		if ok = t.reserveFor(turn, &b); ok {
@@ -60,7 +60,7 @@ func (t *tx) reserveFor(turn *core.Turn, b *core.Budget) bool {
 // ReserveCall reserves tokens of a day's budget for one call; see core.UsageStore.
 func (s *Store) ReserveCall(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error) {
 	ok := false
-	err := s.updateFrozen(ctx, "reserve call", user, func(t *tx) {
+	err := s.update(ctx, "reserve call", user, func(t *tx) {
 		ok = t.reserve(&core.Budget{TokensPerDay: limit, Reserve: n, Day: day}) == nil
 	})
 	return ok && err == nil, err
@@ -68,7 +68,7 @@ func (s *Store) ReserveCall(ctx context.Context, user core.UserID, day string, n
 
 // SettleCall replaces the reservation of a call with its usage.
 func (s *Store) SettleCall(ctx context.Context, user core.UserID, day string, n int, u core.Usage) error {
-	return s.updateFrozen(ctx, "settle call", user, func(t *tx) { t.spend(day, u, n, 0) })
+	return s.update(ctx, "settle call", user, func(t *tx) { t.spend(day, u, n, 0) })
 }
 
 // Spend adds a background call's tokens to a day.
@@ -91,7 +91,7 @@ func usageOf(q reader, user core.UserID, day string) (used, reserved int, err er
 // TakeEgress adds to the egress of a day; see core.UsageStore.
 func (s *Store) TakeEgress(ctx context.Context, user core.UserID, day string, want,
 	most core.Egress) (got core.Egress, err error) {
-	err = s.updateFrozen(ctx, "count what goes out", user, func(t *tx) {
+	err = s.update(ctx, "count what goes out", user, func(t *tx) {
 		var used core.Egress
 		t.get(columns{&used.Calls, &used.Bytes}, `SELECT COALESCE(MAX(calls), 0), COALESCE(MAX(bytes), 0) FROM usage WHERE user_id = $1 AND day = $2`,
 			t.user, day)

@@ -132,7 +132,7 @@ func testApprovalMerge(b *bench) {
 	yes := v.batch(false, "Yes.")
 	yes.Messages[0].Decides = &core.Decision{Approval: done.ID, Yes: true}
 	one(v, v.Append, yes)
-	b.carryMove(v.merge(b.user.ID))
+	b.carryMerge(v.merge(b.user.ID))
 	list, err := b.Approvals(b.ctx, b.user.ID, 0, 10)
 	b.must(err)
 	equal(b, "approvals", len(list), 2)

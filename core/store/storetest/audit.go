@@ -167,7 +167,7 @@ func testAuditMerge(b *bench) {
 	b.must(v.PutAudit(v.acting(core.ViaIdentity, int64(v.at.ID)), v.user.ID,
 		core.AuditRow{What: core.AuditCall, Tool: "mail"}))
 	before := b.rows()
-	b.carryMove(v.merge(b.user.ID))
+	b.carryMerge(v.merge(b.user.ID))
 	rows, err := b.Audit(b.ctx, core.AuditQuery{User: b.user.ID, Limit: 100})
 	b.must(err)
 	if before != "" {

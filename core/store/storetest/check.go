@@ -15,9 +15,6 @@ import (
 // counts is the condition for messages that a segment counts.
 const counts = `m.kind = 'chat' AND (m.role = 'user' OR m.role = 'assistant' AND (m.body <> '' OR m.redacted = 1))`
 
-// merged excludes merged users, whose rows are removed page by page.
-const merged = ` AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = g.user_id AND u.role = 'none')`
-
 // input returns the condition for messages that are inputs of their turn.
 func input(m string) string {
 	return strings.ReplaceAll(`EXISTS (SELECT 1 FROM turns ti WHERE ti.user_id = @.user_id AND ti.id = @.turn_id
@@ -67,11 +64,11 @@ func threadInvariants() map[string]string {
 		"messages lie in segments of their thread": `SELECT m.user_id, m.id FROM messages m WHERE m.segment_id > 0 AND NOT EXISTS (SELECT 1 FROM segments g
 			WHERE g.user_id = m.user_id AND g.id = m.segment_id AND g.thread_id = m.thread_id)`,
 		"segments count their messages": `SELECT g.user_id, g.id, g.messages FROM segments g WHERE g.messages <> (SELECT COUNT(*) FROM messages m
-			WHERE m.user_id = g.user_id AND m.segment_id = g.id AND ` + counts + `)` + merged,
+			WHERE m.user_id = g.user_id AND m.segment_id = g.id AND ` + counts + `)`,
 		"what is unsummarized is part of a segment": `SELECT user_id, id FROM segments WHERE since_summary > messages`,
 		"what turns answer is not their own":        `SELECT user_id, id FROM messages m WHERE role = 'assistant' AND turn_id > 0 AND ` + input("m"),
 		"what is said is answered in a turn":        `SELECT user_id, id FROM messages m WHERE role = 'user' AND kind = 'chat' AND turn_id > 0 AND NOT ` + input("m"),
-		"a version has its summary":                 `SELECT user_id, id FROM segments g WHERE version > 0 AND hidden = 0 AND stale = 0 AND NOT EXISTS (SELECT 1 FROM summaries s WHERE s.user_id = g.user_id AND s.segment_id = g.id AND s.version = g.version)` + merged,
+		"a version has its summary":                 `SELECT user_id, id FROM segments g WHERE version > 0 AND hidden = 0 AND stale = 0 AND NOT EXISTS (SELECT 1 FROM summaries s WHERE s.user_id = g.user_id AND s.segment_id = g.id AND s.version = g.version)`,
 	}
 }
 

@@ -267,7 +267,7 @@ func testToolMerge(b *bench) {
 	v.sent(v.answer(answered, "wet").Delivery)
 	running := one(b, v.Append, v.results(true, "wind")).Turn
 	one(b, v.Append, v.results(false, "snow"))
-	b.carryMove(v.merge(b.user.ID))
+	b.carryMerge(v.merge(b.user.ID))
 	equal(b, "messages", b.segment().Messages, 3)
 	b.now = b.now.Add(time.Second)
 	got := b.take()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -19,7 +18,6 @@ func documentCases() []testCase {
 		{"pages have vectors of their own", testDocumentVectors},
 		{"another version of the analyzer indexes pages again", testDocumentReindexed},
 		{"a merge copies pages, which are found", testDocumentMerged},
-		{"a split moves the pages of its messages", testDocumentSplit},
 		{"pages of another user are not found", testDocumentForeign},
 		{"pages of plain threads are kept but not indexed", testDocumentPlain},
 	}
@@ -192,7 +190,7 @@ func testDocumentMerged(b *bench) {
 	v.sent(v.answer(t, "ok").Delivery)
 	late, t2 := v.sendDocument("to be read after")
 	v.sent(v.answer(t2, "later").Delivery)
-	b.carryMove(v.merge(b.user.ID))
+	b.carryMerge(v.merge(b.user.ID))
 	const shift = 2
 	equal(b, "pages", b.pagesIn(m+shift), "1 the heron, 2 the wren")
 	equal(b, "found", len(b.find(core.DocFile, "heron")), 1)
@@ -202,28 +200,6 @@ func testDocumentMerged(b *bench) {
 	b.readDocument(j, "the owl")
 	equal(b, "read after it", b.pagesIn(late+shift), "1 the owl")
 	b.gone(v.user.ID)
-}
-
-func testDocumentSplit(b *bench) {
-	p := b.through("113")
-	stays, t := b.sendDocument("at home")
-	b.readDocument(b.reading(), "the heron")
-	b.sent(b.answer(t, "yes").Delivery)
-	p.now = b.now.Add(time.Minute)
-	goes, t := p.sendDocument("on the phone")
-	p.readDocument(p.reading(), "the wren")
-	p.sent(p.answer(t, "oh").Delivery)
-	b.now = p.now
-	b.carryMove(b.split(p.at))
-	n := p.holder()
-	equal(b, "pages here", b.pagesIn(stays), "1 the heron")
-	equal(b, "gone from here", b.pagesIn(goes), "")
-	b.wantFound("gone from the index", core.DocFile, "wren")
-	equal(b, "found there", len(n.find(core.DocFile, "wren")), 1)
-	equal(b, "not there", len(n.find(core.DocFile, "heron")), 0)
-	list, err := n.FilePagesOf(n.ctx, n.user.ID, n.find(core.DocFile, "wren"))
-	b.must(err)
-	equal(b, "its message", len(n.message(list[0].File.Message).Attachments), 2)
 }
 
 func testDocumentForeign(b *bench) {

@@ -5,22 +5,22 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/fulltest"
 )
 
 func failingCases() []testCase {
 	return []testCase{
 		{"a transaction that fails at any statement returns that error and leaves nothing", testFailing},
 		{"work that fails at any statement returns that error and leaves nothing", testFailingWork},
-		{"a move goes on after a failure at any statement", testFailingMove},
+		{"a merge that fails at any statement leaves both users as they were", testFailingMerge},
 	}
 }
 
 // failing is a process whose statements fail from one on.
 type failing struct {
 	bench
-	from  int  // the number of the first failing statement
-	step  int  // between two numbers that are tried
-	parts bool // calls consist of several transactions
+	from int // the number of the first failing statement
+	step int // between two numbers that are tried
 }
 
 func newFailing(b *bench) *failing {
@@ -39,7 +39,7 @@ func newFailing(b *bench) *failing {
 }
 
 // fails runs a call with its first statement failing, then with a later one, and so on, until the
-// call succeeds. It must not panic, hide the cause or, if it is one transaction, change anything.
+// call succeeds. It must not panic, hide the cause or change anything.
 func (f *failing) fails(name string, call func() error) {
 	f.t.Helper()
 	before := Dump(f.t, f.DB())
@@ -57,7 +57,7 @@ func (f *failing) fails(name string, call func() error) {
 			f.t.Errorf("%s: statement %d fails, and the error is %v", name, n, err)
 			return
 		}
-		if !f.parts && !f.unchanged(before) {
+		if !f.unchanged(before) {
 			f.t.Errorf("%s: something changes although statement %d fails", name, n)
 			return
 		}
@@ -156,25 +156,22 @@ func testFailingWork(b *bench) {
 	f.fails("redeliver", func() error { return f.Redeliver(f.ctx, f.user.ID, d.ID, f.now) })
 }
 
-func testFailingMove(b *bench) {
+func testFailingMerge(b *bench) {
 	v, _ := b.second("Vera", "222").victim()
 	b.exchange("first", "1")
 	id := v.merge(b.user.ID)
 	f := newFailing(b)
-	f.parts, f.step = true, 40
-	for phase := core.MovePhase(""); phase != core.MoveDone; {
-		var wait time.Duration
+	f.step = fulltest.Size(25, 1)
+	for phase := core.MergeAsked; phase == core.MergeAsked && !b.t.Failed(); {
 		f.fails("carry", func() error {
-			m, w, err := f.Carry(f.ctx, id, f.now)
-			phase, wait = m.Phase, w
+			m, wait, err := f.Carry(f.ctx, id, f.now)
+			if err == nil {
+				phase = m.Phase
+				f.now = f.now.Add(max(wait, 10*time.Second))
+			}
 			return err
 		})
-		if b.t.Failed() {
-			return
-		}
-		if phase == core.MoveTold {
-			b.must(b.Told(b.ctx, id))
-		}
-		f.now = f.now.Add(wait)
 	}
+	b.gone(v.user.ID)
+	Check(b.t, b.DB())
 }

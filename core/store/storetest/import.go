@@ -385,7 +385,7 @@ func testImportMerge(b *bench) {
 	other := b.as(u, i)
 	m := b.line(50*time.Hour, core.RoleUser, "Bob's")
 	other.bring(m)
-	b.carryMove(other.merge(b.user.ID))
+	b.carryMerge(other.merge(b.user.ID))
 	equal(b, "order", b.ordered(), "Bob's hello hi")
 	equal(b, "again", b.bring(m).Fresh, 0)
 	n, err := b.SummarizeImported(b.ctx, b.now, 10)

@@ -97,14 +97,14 @@ func testLinkUsed(b *bench) {
 	b.as(u, i).effects(core.UseLink{Hash: "A", Identity: i.ID, At: b.now})
 	equal(b, "whose", b.linkState("A", i.Address, core.LinkTaken).User, b.user.ID)
 	b.linkState("A", address("900"), core.LinkWrong)
-	list, err := b.Moves(b.ctx, 10)
+	list, err := b.Merges(b.ctx, 10)
 	b.must(err)
-	equal(b, "moves before the yes", len(list), 0)
+	equal(b, "merges before the yes", len(list), 0)
 	subject := core.LinkSubject{Hash: "A", User: u.ID, Identity: i.ID, Address: i.Address}
 	b.effects(core.AcceptLink{Subject: subject, At: b.now})
-	list, err = b.Moves(b.ctx, 10)
+	list, err = b.Merges(b.ctx, 10)
 	b.must(err)
-	equal(b, "moves", len(list), 1)
+	equal(b, "merges", len(list), 1)
 	equal(b, "from", list[0].From, u.ID)
 }
 

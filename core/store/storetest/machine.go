@@ -405,5 +405,3 @@ func (b *bench) carry(t *core.Turn) {
 }
 
 func isFenced(err error) bool { return errors.Is(err, core.ErrFenced) }
-
-func isMoving(err error) bool { return errors.Is(err, core.ErrMoving) }

@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -21,10 +23,16 @@ func mergeCases() []testCase {
 		{"a pause ends with a merge that is dropped", testMergeDropped},
 		{"both may be running when a merge begins", testMergeBothRunning},
 		{"deliveries in progress end under their key before the switch", testMergeSending},
-		{"nothing is written for the source user, and the target user continues", testMergeMeanwhile},
+		{"messages that arrive while a merge waits are kept for both", testMergeMeanwhile},
 		{"two who link each other are merged once", testMergeMutual},
-		{"random histories are merged and split again", testMergeRandom},
+		{"random histories are merged in order", testMergeRandom},
 		{"memory that both users have is not duplicated", testMergeMemory},
+		{"two processes merge once", testMergeProcesses},
+		{"a user to be merged may have been deleted", testMergeGone},
+		{"merges requested meanwhile belong to the target user", testMergeChain},
+		{"reminders of users who wait for a merge do not fire", testMergeReminders},
+		{"files of merged users are deleted with the last of them", testMergeFolders},
+		{"an edit and a redaction find messages after a merge", testMergeEdits},
 	}
 }
 
@@ -41,7 +49,7 @@ func testMergeAsked(b *bench) {
 		b.must(err)
 		equal(b, "a turn of the old half", t == nil, true)
 	}
-	b.carryMove(id)
+	b.carryMerge(id)
 	b.now = b.now.Add(2 * time.Hour)
 	t := b.take()
 	equal(b, "whose turn", t.User, b.user.ID)
@@ -55,45 +63,45 @@ func testMergeDropped(b *bench) {
 	id := v.merge(x.user.ID)
 	one(b, v.Append, v.batch(true, "waits"))
 	b.must(second(b.DeleteUser(b.ctx, x.user.ID)))
-	b.carryMove(id)
+	b.carryMerge(id)
 	v.now = v.now.Add(time.Minute)
 	v.answer(v.take(), "goes on")
 	v.wantTexts("waits", "goes on")
 }
 
 // merge requests a merge of the bench's user into another.
-func (b *bench) merge(into core.UserID) core.MoveID {
+func (b *bench) merge(into core.UserID) core.MergeID {
 	b.t.Helper()
-	return one(b, b.Ask, core.Move{Kind: core.MoveMerge, From: b.user.ID, Into: into, Identity: b.at.ID, AskedAt: b.now})
+	return one(b, b.Ask, core.Merge{From: b.user.ID, Into: into, Identity: b.at.ID, AskedAt: b.now})
 }
 
-// carryMove runs steps of a move until it reaches one of the phases, or without any, its end. It
-// checks the tables at every change of phase.
-func (b *bench) carryMove(id core.MoveID, until ...core.MovePhase) core.Move {
+// carryMerge carries a merge out until it reaches one of the phases, or without any, its end, and checks the tables.
+func (b *bench) carryMerge(id core.MergeID, until ...core.MergePhase) core.Merge {
 	b.t.Helper()
-	seen := core.MovePhase("")
 	for range 5000 {
-		m, wait, err := b.Store.Carry(b.ctx, id, b.now)
+		m, wait, err := b.Carry(b.ctx, id, b.now)
 		b.must(err)
-		if m.Phase != seen {
+		b.now = b.now.Add(wait)
+		if m.Phase != core.MergeAsked {
 			Check(b.t, b.DB())
-			seen = m.Phase
 		}
-		if b.t.Failed() {
-			b.t.Fatalf("in phase %s", m.Phase)
-		}
-		if slices.Contains(until, m.Phase) || m.Phase == core.MoveDone {
+		if slices.Contains(until, m.Phase) || m.Phase == core.MergeDone {
 			return m
 		}
-		if m.Phase == core.MoveTold {
+		if m.Phase == core.MergeTold {
 			b.must(b.Told(b.ctx, id))
 		}
-		if wait > 0 {
-			b.now = b.now.Add(wait)
-		}
 	}
-	b.t.Fatal("the move does not end")
-	return core.Move{}
+	b.t.Fatal("the merge does not end")
+	return core.Merge{}
+}
+
+// pauseMerge carries a merge out as long as it waits, at the time of its request.
+func (b *bench) pauseMerge(id core.MergeID) {
+	b.t.Helper()
+	m, wait, err := b.Carry(b.ctx, id, b.now)
+	b.must(err)
+	equal(b, "waits", m.Phase == core.MergeAsked && wait > 0, true)
 }
 
 // second returns the bench of a new member.
@@ -111,7 +119,7 @@ func testMerge(b *bench) {
 	before, err := v.History(v.ctx, v.user.ID, 0, 0, 1000)
 	b.must(err)
 	shift, ids := core.MessageID(2), b.lastID(ada.user.ID)
-	ada.carryMove(v.merge(ada.user.ID))
+	ada.carryMerge(v.merge(ada.user.ID))
 	ada.gone(v.user.ID)
 	after, err := ada.History(b.ctx, ada.user.ID, 0, 0, 1000)
 	b.must(err)
@@ -181,7 +189,7 @@ func (b *bench) lastID(user core.UserID) (n int64) {
 func (b *bench) gone(user core.UserID) {
 	b.t.Helper()
 	for line := range strings.Lines(Dump(b.t, b.DB())) {
-		if strings.Contains(line, fmt.Sprintf(" user_id=%d ", user)) && !strings.HasPrefix(line, "moves:") ||
+		if strings.Contains(line, fmt.Sprintf(" user_id=%d ", user)) && !strings.HasPrefix(line, "merges:") ||
 			strings.HasPrefix(line, fmt.Sprintf("users: id=%d ", user)) {
 			b.t.Errorf("left behind: %s", line)
 		}
@@ -193,7 +201,7 @@ func testMergeOthers(b *bench) {
 	other.exchange("not yours", "no")
 	before := b.rowsOf(other.user.ID)
 	v, _ := b.second("Vera", "222").victim()
-	b.carryMove(v.merge(b.user.ID))
+	b.carryMerge(v.merge(b.user.ID))
 	if after := b.rowsOf(other.user.ID); after != before {
 		b.t.Errorf("got\n%s\nwant\n%s", after, before)
 	}
@@ -235,7 +243,7 @@ func testMergeOrder(b *bench) {
 	v.sent(v.answer(t2, "reply v").Delivery)
 	b.sent(b.answer(t1, "reply a").Delivery)
 	want = append(want, "at once a", "reply a", "at once v", "reply v")
-	b.carryMove(v.merge(b.user.ID))
+	b.carryMerge(v.merge(b.user.ID))
 	b.wantTexts(want...)
 }
 
@@ -249,7 +257,7 @@ func testMergeDays(b *bench) {
 	v.exchange("the day after", "yes")
 	b.now = v.now
 	shift := b.lastMessage()
-	b.carryMove(v.merge(b.user.ID))
+	b.carryMerge(v.merge(b.user.ID))
 	day, err := b.Day(b.ctx, b.user.ID, dayOf(start()).Label)
 	b.must(err)
 	equal(b, "messages", day.Messages, 4)
@@ -283,10 +291,10 @@ func testMergeOwner(b *bench) {
 	v := b.second("Vera", "222")
 	v.exchange("hers", "ok")
 	b.exchange("the owner's", "ok")
-	m := b.carryMove(b.merge(v.user.ID), core.MoveTold)
+	m := b.carryMerge(b.merge(v.user.ID), core.MergeTold)
 	equal(b, "into", m.Into, b.user.ID)
 	equal(b, "reported to the requesting identity", m.Identity, b.at.ID)
-	b.carryMove(m.ID)
+	b.carryMerge(m.ID)
 	u, err := b.User(b.ctx, b.user.ID)
 	b.must(err)
 	equal(b, "role", u.Role, core.RoleOwner)
@@ -301,7 +309,7 @@ func testMergeRunning(b *bench) {
 	t := v.turn("what now?")
 	b.must(v.Record(b.ctx, v.user.ID, core.CallRecord{Turn: t.ID, Step: 0, Index: 0, Tool: "tool", Text: "called"}))
 	v.say(false, "hello?")
-	b.carryMove(v.merge(b.user.ID))
+	b.carryMerge(v.merge(b.user.ID))
 	_, err := b.Commit(b.ctx, v.reply(t, "too late"), nil)
 	equal(b, "the old attempt is no more", err != nil, true)
 	got := b.take()
@@ -320,14 +328,10 @@ func testMergeBothRunning(b *bench) {
 	v.now = b.now.Add(time.Second)
 	mine, hers := b.turn("mine?"), v.turn("hers?")
 	b.now = v.now.Add(time.Second)
-	id := v.merge(b.user.ID)
-	b.carryMove(id, "copy")
-	_, err := b.Commit(b.ctx, v.reply(hers, "too early"), nil)
-	equal(b, "fenced meanwhile", isFenced(err), true)
+	b.carryMerge(v.merge(b.user.ID))
+	_, err := b.Commit(b.ctx, v.reply(hers, "too late"), nil)
+	equal(b, "halted", err != nil, true)
 	b.sent(b.answer(mine, "yours").Delivery)
-	b.carryMove(id)
-	_, err = b.Commit(b.ctx, v.reply(hers, "too late"), nil)
-	equal(b, "fenced", err != nil, true)
 	b.sent(b.answer(b.take(), "hers").Delivery)
 	b.wantTexts("mine?", "yours", "hers?", "hers")
 }
@@ -344,12 +348,12 @@ func testMergeSending(b *bench) {
 	for range 100 {
 		m, _, err := b.Store.Carry(b.ctx, id, b.now)
 		b.must(err)
-		equal(b, "no switch while it is sent", m.Phase == core.MoveTold, false)
+		equal(b, "no switch while it is sent", m.Phase == core.MergeTold, false)
 	}
 	equal(b, "claimed meanwhile", len(b.due(deliveries)), 0)
 	v.now = b.now
 	v.sent(out.Delivery)
-	b.carryMove(id)
+	b.carryMerge(id)
 	d := b.takeDelivery()
 	equal(b, "waiting turn", d.Born, fmt.Sprintf("%d-%d", v.user.ID, waiting))
 	b.sent(d)
@@ -370,31 +374,28 @@ func testMergeSending(b *bench) {
 func testMergeMeanwhile(b *bench) {
 	v := b.second("Vera", "222")
 	b.exchange("before", "ok")
-	v.exchange("before, too", "ok")
-	id := v.merge(b.user.ID)
-	b.carryMove(id, "days")
 	v.now = b.now
-	a := v.batch(true, "held")
-	_, err := v.Append(b.ctx, a)
-	equal(b, "moving", isMoving(err), true)
-	one(b, b.Hold, core.Hold{Event: a.Events[0], Keep: true, Now: b.now})
-	_, err = b.DeleteUser(b.ctx, v.user.ID)
-	equal(b, "not deleted meanwhile", isMoving(err), true)
-	held, err := b.Approved(b.ctx, 10)
-	b.must(err)
-	equal(b, "not yet", len(held), 0)
-	out := b.say(true, "kept")
-	equal(b, "turn", out.Turn == nil, true)
-	turn, _, err := b.ClaimTurn(b.ctx, b.only(turns), b.claim(), core.Budget{})
-	b.must(err)
-	equal(b, "answered meanwhile", turn == nil, true)
-	b.carryMove(id)
-	held, err = b.Approved(b.ctx, 10)
-	b.must(err)
-	equal(b, "released", len(held), 1)
-	b.sent(b.answer(b.take(), "yes").Delivery)
-	b.wantTexts("before", "ok", "before, too", "ok", "kept", "yes")
-	equal(b, "numbers", out.Messages[0] > 4, true)
+	v.exchange("before, too", "ok")
+	running := v.turn("running")
+	b.now = v.now.Add(time.Second)
+	v.now = b.now
+	id := v.merge(b.user.ID)
+	b.pauseMerge(id)
+	for _, who := range []*bench{v, b} {
+		equal(b, "a turn at once", who.say(true, "kept for "+who.user.Name).Turn == nil, true)
+	}
+	for _, ref := range b.due(turns) {
+		turn, _, err := b.ClaimTurn(b.ctx, ref, b.claim(), core.Budget{})
+		b.must(err)
+		equal(b, "answered meanwhile", turn == nil, true)
+	}
+	v.sent(v.answer(running, "finished").Delivery)
+	b.carryMerge(id)
+	b.now = b.now.Add(2 * time.Second)
+	for range 2 {
+		b.sent(b.answer(b.take(), "yes").Delivery)
+	}
+	b.wantTexts("before", "ok", "before, too", "ok", "running", "finished", "kept for Ada", "yes", "kept for Vera", "yes")
 }
 
 func testMergeMutual(b *bench) {
@@ -410,12 +411,12 @@ func testMergeMutual(b *bench) {
 	v.effects(core.AcceptLink{Subject: core.LinkSubject{Hash: "V", User: ada.user.ID, Identity: ada.at.ID,
 		Address: ada.at.Address}, At: b.now})
 	for {
-		list, err := b.Moves(b.ctx, 10)
+		list, err := b.Merges(b.ctx, 10)
 		b.must(err)
 		if len(list) == 0 {
 			break
 		}
-		b.carryMove(list[0].ID)
+		b.carryMerge(list[0].ID)
 	}
 	equal(b, "users", len(must2(b.Users(b.ctx))), 2)
 	_, u, err := b.Identify(b.ctx, v.at.Address)
@@ -429,7 +430,7 @@ func testMergeMemory(b *bench) {
 	b.item("likes herons", 0)
 	v.item("likes herons", 0)
 	v.item("fears geese", 0)
-	b.carryMove(v.merge(b.user.ID))
+	b.carryMerge(v.merge(b.user.ID))
 	items, err := b.Items(b.ctx, core.ItemQuery{User: b.user.ID, Limit: 10})
 	b.must(err)
 	equal(b, "items", len(items), 2)
@@ -437,4 +438,132 @@ func testMergeMemory(b *bench) {
 	b.must(err)
 	equal(b, "themes", len(themes), 1)
 	equal(b, "active", themes[0].Active, 2)
+}
+
+func testMergeProcesses(b *bench) {
+	v, _ := b.second("Vera", "222").victim()
+	b.exchange("mine", "yours")
+	b.now = v.now.Add(time.Minute)
+	id := v.merge(b.user.ID)
+	b.now = b.now.Add(time.Minute)
+	var wg sync.WaitGroup
+	for _, s := range []Store{b.open(), b.open()} {
+		wg.Go(func() {
+			_, _, err := s.Carry(b.ctx, id, b.now)
+			if err != nil {
+				b.t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	b.carryMerge(id)
+	b.gone(v.user.ID)
+	all := b.texts()
+	equal(b, "mine", slices.Contains(all, "mine"), true)
+	into, err := b.Became(b.ctx, v.user.ID)
+	b.must(err)
+	equal(b, "became", into, b.user.ID)
+}
+
+func testMergeGone(b *bench) {
+	v := b.second("Vera", "222")
+	merge := v.merge(b.user.ID)
+	b.must(second(b.DeleteUser(b.ctx, v.user.ID)))
+	equal(b, "phase", b.carryMerge(merge).Phase, core.MergeDone)
+	equal(b, "users", len(must2(b.Users(b.ctx))), 1)
+	equal(b, "answered again", b.say(true, "hello").Turn != nil, true)
+	x := b.second("Xavier", "444")
+	b.carryMerge(x.merge(b.user.ID))
+	into, err := b.Became(b.ctx, x.user.ID)
+	b.must(err)
+	equal(b, "became", into, b.user.ID)
+	for _, u := range []core.UserID{b.user.ID, v.user.ID, 99} {
+		_, err := b.Became(b.ctx, u)
+		equal(b, fmt.Sprint(u, " became nobody else"), errors.Is(err, core.ErrNotFound), true)
+	}
+}
+
+func testMergeChain(b *bench) {
+	v, x := b.second("Vera", "222"), b.second("Xavier", "333")
+	v.exchange("hers", "ok")
+	x.now = v.now
+	x.exchange("his", "ok")
+	b.now = x.now
+	first, second := v.merge(b.user.ID), x.merge(v.user.ID)
+	b.carryMerge(first)
+	m := b.carryMerge(second)
+	equal(b, "into", m.Into, b.user.ID)
+	b.wantTexts("hers", "ok", "his", "ok")
+	into, err := b.Became(b.ctx, x.user.ID)
+	b.must(err)
+	equal(b, "became", into, b.user.ID)
+}
+
+func testMergeReminders(b *bench) {
+	v := b.second("Vera", "222")
+	q, _ := v.exchange("call me", "ok")
+	v.remind("call", "", q)
+	v.now = v.now.Add(2 * time.Hour)
+	b.now = v.now
+	v.turn("running")
+	id := v.merge(b.user.ID)
+	b.pauseMerge(id)
+	list, err := b.DueReminders(b.ctx, b.now, 10)
+	b.must(err)
+	equal(b, "due while it waits", len(list), 0)
+	b.carryMerge(id)
+	list, err = b.DueReminders(b.ctx, b.now, 10)
+	b.must(err)
+	equal(b, "due after it", len(list), 1)
+	equal(b, "whose", list[0].User, b.user.ID)
+}
+
+// sendFile sends a stored file as the bench's user.
+func (b *bench) sendFile(path string) {
+	a := b.batch(true, "a file")
+	a.Messages[0].Attachments = []core.Attachment{{Kind: "photo", Path: path}}
+	b.sent(b.answer(one(b, b.Append, a).Turn, "thanks").Delivery)
+}
+
+func testMergeFolders(b *bench) {
+	x, y, z := b.second("Xavier", "333"), b.second("Yves", "444"), b.second("Zoe", "555")
+	folder := func(u *bench) string { return fmt.Sprint(int64(u.user.ID)) }
+	y.sendFile(folder(y) + "/1.jpg")
+	b.now = y.now
+	b.carryMerge(x.merge(y.user.ID))
+	b.carryMerge(y.merge(z.user.ID))
+	gone, err := b.DeleteUser(b.ctx, z.user.ID)
+	b.must(err)
+	equal(b, "folders of all that they were", fmt.Sprint(gone), fmt.Sprintf("[%[2]s/1.jpg %[1]s %[2]s %[3]s]", folder(z),
+		folder(y), folder(x)))
+}
+
+func testMergeEdits(b *bench) {
+	v := b.second("Vera", "222")
+	b.exchange("mine", "ok")
+	v.now = b.now
+	v.exchange("herons", "ok")
+	edited := v.native()
+	v.now = v.now.Add(time.Second)
+	v.exchange("secret", "ok")
+	redacted := v.native()
+	b.now = v.now
+	b.carryMerge(v.merge(b.user.ID))
+	who := v.holder()
+	e := core.Inbound{Address: v.at.Address, EventID: "edit", Kind: core.InEdit, Target: edited, Text: "geese"}
+	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: "geese", SentAt: b.now, Day: dayOf(b.now)}
+	b.must(b.Edit(b.ctx, who.user.ID, who.at.ID, e, m, b.now))
+	n, err := b.Referred(b.ctx, who.user.ID, who.at.ID, redacted)
+	b.must(err)
+	who.effects(core.Redact{Message: n, At: b.now})
+	who.wantTexts("mine", "ok", "geese", "ok", "", "ok")
+	b.missing("secret")
+}
+
+// holder returns the bench of the user to whom the bench's address belongs now.
+func (b *bench) holder() *bench {
+	b.t.Helper()
+	i, u, err := b.Identify(b.ctx, b.at.Address)
+	b.must(err)
+	return b.as(u, i)
 }

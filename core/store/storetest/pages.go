@@ -377,7 +377,7 @@ func testPagesMerge(b *bench) {
 	u2, a2 := other.exchange("two", "second")
 	other.putPages(core.PutPages{Pages: []core.Page{other.pageOf("p2", u2, a2)},
 		Repeats: map[core.MessageID][]core.MessageID{u2: {u2}}})
-	b.carryMove(other.merge(b.user.ID))
+	b.carryMerge(other.merge(b.user.ID))
 	equal(b, "pages", len(b.pages()), 0)
 	for _, table := range []string{"pages", "page_forms", "prints", "repeats"} {
 		var n int

@@ -64,7 +64,7 @@ func testQuoteMerged(b *bench) {
 	quoting := v.quotes(said, "theirs")
 	ada.now = v.now
 	ada.exchange("mine", "yours")
-	ada.carryMove(v.merge(ada.user.ID))
+	ada.carryMerge(v.merge(ada.user.ID))
 	moved := ada.message(quoting + 2)
 	equal(b, "message", moved.Quote.Message, said+2)
 	equal(b, "words", ada.message(moved.Quote.Message).Text, "theirs")

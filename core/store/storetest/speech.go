@@ -146,7 +146,7 @@ func testSpokenMerged(b *bench) {
 	o := b.second("Mallory", "666")
 	o.voiced("what is for lunch?", "soup from over there")
 	to := o.at.Address
-	b.carryMove(o.merge(b.user.ID))
+	b.carryMerge(o.merge(b.user.ID))
 	j, s := b.speaking(to)
 	equal(b, "its message", b.message(core.MessageID(j.Ref)).Text, "soup from over there")
 	b.must(b.Spoken(b.ctx, s))

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/everthread/everthread/core"
 )
@@ -16,7 +15,6 @@ func standingCases() []testCase {
 		{"an instruction is redacted with its source message", testStandingForgotten},
 		{"an instruction removed while its turn ran is not stored with the prompt", testStandingMeanwhile},
 		{"a merge joins standing instructions without duplicates", testStandingMerged},
-		{"a split moves the instructions that came through the identity", testStandingSplit},
 		{"every change of standing instructions is counted, for its user only", testStandingCounted},
 	}
 }
@@ -152,7 +150,7 @@ func testStandingMerged(b *bench) {
 	said.Instruction.Source = 1
 	v.effects(v.always("both"), said)
 	shift, before := core.MessageID(2), b.changed()
-	b.carryMove(v.merge(b.user.ID))
+	b.carryMerge(v.merge(b.user.ID))
 	equal(b, "wants", b.wants(), "mine, both, hers")
 	list, err := b.Instructions(b.ctx, b.user.ID)
 	b.must(err)
@@ -160,23 +158,6 @@ func testStandingMerged(b *bench) {
 	equal(b, "source", b.message(list[2].Source).Text, "hers")
 	equal(b, "counted", b.changed() > before, true)
 	b.gone(v.user.ID)
-}
-
-func testStandingSplit(b *bench) {
-	p := b.through("113")
-	b.exchange("at home", "yes")
-	p.now = b.now.Add(time.Minute)
-	q := p.turn("on the phone")
-	p.answer(q, "oh")
-	here, there := b.always("here"), b.always("there")
-	here.Instruction.Source, there.Instruction.Source = 1, q.Inputs[0]
-	b.effects(here, there, b.always("page"))
-	b.now = p.now
-	b.carryMove(b.split(p.at))
-	n := p.holder()
-	equal(b, "wants here", b.wants(), "here, page")
-	equal(b, "wants there", n.wants(), "there")
-	equal(b, "counted", n.changed() > 0 && b.changed() > 0, true)
 }
 
 func testStandingCounted(b *bench) {

@@ -86,7 +86,7 @@ func testContract(t *testing.T, open Open, of int) {
 		askCases(), windowCases(), deliveryCases(), receiptCases(), troubleCases(), jobCases(), dayCases(),
 		summaryCases(), noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(), recallCases(),
 		embeddingCases(), memoryCases(), standingCases(), reminderCases(), taskCases(),
-		linkCases(), mergeCases(), splitCases(), webCases(), clientCases(),
+		linkCases(), mergeCases(), webCases(), clientCases(),
 		timelineCases(), importCases(), pageCases(), approvalCases(), auditCases(), documentCases(), speechCases(),
 		userCases(), failingCases(), quoteCases(), placeCases())
 	n := 0

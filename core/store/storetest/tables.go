@@ -77,8 +77,9 @@ func testClassified(b *bench) {
 			b.t.Errorf("%s.%s is %s, and not classified as holding users' words or not", c.table, c.name, c.kind)
 		case !text && !refers && c.names() && c.name != t.Owner:
 			b.t.Errorf("%s.%s names a row, but Refs does not say of which table", c.table, c.name)
-		case t.Page > 0 && !text && !refers && c.name != t.Owner && c.name != "id" && !slices.Contains(t.Numbers, c.name):
-			b.t.Errorf("%s.%s would be lost in a merge: a table with a Page must list all columns", c.table, c.name)
+		case t.Merge == sqlstore.MergeShifted && !text && !refers && c.name != t.Owner && c.name != "id" &&
+			!slices.Contains(t.Numbers, c.name):
+			b.t.Errorf("%s.%s would be lost in a merge: a shifted table must list all columns", c.table, c.name)
 		}
 	}
 	for _, t := range sqlstore.Tables() {
@@ -104,7 +105,7 @@ func testClassified(b *bench) {
 			b.t.Errorf("%s: its place in an export is %q", t.Name, t.Export)
 		}
 		for column, of := range t.Refs {
-			if t.Page > 0 && (of == "threads" || of == "segments") {
+			if t.Merge == sqlstore.MergeShifted && of == "segments" {
 				b.t.Errorf("%s.%s names one of %s, whose ids a merge does not just shift: it needs its own copying",
 					t.Name, column, of)
 			}

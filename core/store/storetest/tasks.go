@@ -258,7 +258,7 @@ func testTaskMerged(b *bench) {
 	turn := p.take()
 	p.sent(p.answer(turn, "here").Delivery)
 	b.now = p.now
-	b.carryMove(p.merge(b.user.ID))
+	b.carryMerge(p.merge(b.user.ID))
 	list, err := b.Tasks(b.ctx, b.user.ID, 10)
 	b.must(err)
 	if len(list) != 1 {

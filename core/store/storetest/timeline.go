@@ -25,7 +25,7 @@ func timelineCases() []testCase {
 		{"usage is listed by day", testUsageDays},
 		{"changes name the users whose rows were written", testChanged},
 		{"a slow reader of changes delays nobody", testChangedSlow},
-		{"a move announces changes of both users", testChangedMove},
+		{"a merge announces changes of both users", testChangedMerge},
 		{"a published topic wakes", testPublish},
 		{"the owner sees failures of all users", testOwnerPage},
 	}
@@ -323,12 +323,12 @@ func testChangedSlow(b *bench) {
 	equal(b, "the reader misses some", len(changes) < 1100, true)
 }
 
-func testChangedMove(b *bench) {
+func testChangedMerge(b *bench) {
 	v := b.second("Vera", "222")
 	v.exchange("hers", "ok")
 	id := v.merge(b.user.ID)
 	changes := b.Changed(b.ctx)
-	b.carryMove(id, core.MoveTold)
+	b.carryMerge(id, core.MergeTold)
 	b.wantChanges(changes, b.user.ID, v.user.ID)
 }
 

@@ -208,7 +208,5 @@ func everybodys() map[string]string {
 		`FROM codes WHERE kind = $1 AND (expires_at`:          owner,
 		`FROM usage g JOIN users u ON u.id = g.user_id`:       owner,
 		`FROM audit WHERE at >= $1`:                           owner,
-		`UPDATE users SET moving = 0 WHERE id IN ($1, $2)`:    "a move ends for both",
-		`FROM messages WHERE user_id <> $1 AND extra <> '{}'`: "whether another user has files of a deleted one",
 	}
 }

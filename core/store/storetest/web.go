@@ -26,8 +26,6 @@ func webCases() []testCase {
 		{"a key needs a user", testAPIKeyOfNobody},
 		{"sessions, keys and codes end with a merge", testMergeWeb},
 		{"a merge keeps both threads of one name", testMergeNamed},
-		{"a split leaves sessions, keys and named threads", testSplitWeb},
-		{"a held event finds its thread after a merge", testMergeHeldThread},
 		{"merged usage is counted once", testMergeUsage},
 	}
 }
@@ -291,14 +289,15 @@ func testMergeWeb(b *bench) {
 	v.link("later")
 	v.link("meanwhile")
 	key := one(b, b.AddAPIKey, core.APIKey{User: v.user.ID, Hash: "k", CreatedAt: b.now})
+	v.turn("running")
 	id := v.merge(b.user.ID)
-	b.carryMove(id, "copy")
+	b.pauseMerge(id)
 	s, err := b.SignIn(b.ctx, "meanwhile", b.session("meanwhile"), b.now)
 	b.must(err)
 	equal(b, "still hers", s.User, v.user.ID)
 	b.must(b.UseSession(b.ctx, v.user.ID, before.ID, b.now, before.Expires))
 	b.must(b.UseAPIKey(b.ctx, v.user.ID, key.ID, b.now))
-	b.carryMove(id)
+	b.carryMerge(id)
 	_, u, err := b.Session(b.ctx, "mine", b.now)
 	b.must(err)
 	equal(b, "whose is mine", u.ID, b.user.ID)
@@ -330,7 +329,7 @@ func testMergeNamed(b *bench) {
 	v.sayIn(hers.ID, "in hers")
 	v.sayIn(other.ID, "in the other")
 	shift := core.ThreadID(b.lastID(b.user.ID))
-	b.carryMove(v.merge(b.user.ID))
+	b.carryMerge(v.merge(b.user.ID))
 	equal(b, "mine keeps its name", b.named("client").ID, mine.ID)
 	equal(b, "the other comes with its own", b.named("other").ID, other.ID+shift)
 	kept, err := b.Thread(b.ctx, b.user.ID, hers.ID+shift)
@@ -338,51 +337,6 @@ func testMergeNamed(b *bench) {
 	equal(b, "hers is kept", kept.Title, "client")
 	b.wantIn(hers.ID+shift, "in hers")
 	b.wantIn(other.ID+shift, "in the other")
-}
-
-func testSplitWeb(b *bench) {
-	p := b.through("113")
-	empty, both := b.named("of the phone"), b.named("of both")
-	p.sayIn(empty.ID, "only the phone")
-	p.sayIn(both.ID, "the phone")
-	b.sayIn(both.ID, "home")
-	b.signIn("a")
-	b.link("B")
-	one(b, b.AddAPIKey, core.APIKey{User: b.user.ID, Hash: "k", CreatedAt: b.now})
-	b.carryMove(b.split(p.at))
-	n := p.holder()
-	equal(b, "another user", n.user.ID != b.user.ID, true)
-	equal(b, "named", b.named("of the phone").ID, empty.ID)
-	equal(b, "named by both", b.named("of both").ID, both.ID)
-	b.wantIn(empty.ID)
-	b.wantIn(both.ID, "home")
-	n.wantIn(both.ID, "the phone")
-	_, u, err := b.Session(b.ctx, "a", b.now)
-	b.must(err)
-	equal(b, "session", u.ID, b.user.ID)
-	_, u, err = b.APIKey(b.ctx, "k")
-	b.must(err)
-	equal(b, "key", u.ID, b.user.ID)
-	s, err := b.SignIn(b.ctx, "B", b.session("b"), b.now)
-	b.must(err)
-	equal(b, "link", s.User, b.user.ID)
-}
-
-func testMergeHeldThread(b *bench) {
-	v := b.second("Vera", "222")
-	v.exchange("before", "ok")
-	h := v.named("client")
-	shift := core.ThreadID(b.lastID(b.user.ID))
-	id := v.merge(b.user.ID)
-	b.carryMove(id, "copy")
-	a := v.batch(true, "held")
-	a.Events[0].Thread = h.ID
-	one(b, b.Hold, core.Hold{Event: a.Events[0], Keep: true, Now: b.now})
-	b.carryMove(id)
-	held, err := b.Approved(b.ctx, 10)
-	b.must(err)
-	equal(b, "held", len(held), 1)
-	equal(b, "thread", held[0].Thread, h.ID+shift)
 }
 
 func testMergeUsage(b *bench) {
@@ -395,7 +349,7 @@ func testMergeUsage(b *bench) {
 		_, err := b.TakeEgress(b.ctx, u, day, out, out)
 		b.must(err)
 	}
-	b.carryMove(v.merge(b.user.ID), core.MoveTold)
+	b.carryMerge(v.merge(b.user.ID), core.MergeTold)
 	left, err := b.TakeEgress(b.ctx, b.user.ID, day, core.Egress{Calls: 9, Bytes: 90}, core.Egress{Calls: 3, Bytes: 30})
 	b.must(err)
 	equal(b, "parts left to send", left, out)

@@ -2,8 +2,6 @@ package storetest
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -11,8 +9,9 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// TestMergeSpeed merges two users of n messages each while a third user writes. It reports the
-// total time, the longest transaction and the third user's longest wait.
+// TestMergeSpeed merges a user of n messages into another with as many while a third user writes, and reports how long
+// that takes, and the third user's longest wait. 100,000 messages are to take at most 5 s on a machine that does
+// nothing else.
 func TestMergeSpeed(t *testing.T, open Open, n int) {
 	if raced {
 		n = min(n, 300)
@@ -22,46 +21,26 @@ func TestMergeSpeed(t *testing.T, open Open, n int) {
 	b.must(b.interleave(12))
 	other := b.second("Oscar", "333")
 	ctx, stop := context.WithCancel(b.ctx)
-	var waits []time.Duration
+	longest := time.Duration(0)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for ctx.Err() == nil {
 			began := time.Now()
 			other.say(false, "hello")
-			waits = append(waits, time.Since(began))
+			longest = max(longest, time.Since(began))
 			other.now = other.now.Add(time.Second)
 			pause(ctx, 5*time.Millisecond)
 		}
 	})
-	id := one(b, b.Ask, core.Move{Kind: core.MoveMerge, From: 12, Into: 11, Identity: fillIdentity, AskedAt: b.now})
+	id := one(b, b.Ask, core.Merge{From: 12, Into: 11, Identity: fillIdentity, AskedAt: b.now})
 	began := time.Now()
-	var longest time.Duration
-	var where core.MovePhase
-	phases := map[core.MovePhase]time.Duration{}
-	steps := 0
-	for m := (core.Move{}); m.Phase != core.MoveDone; steps++ {
-		step := time.Now()
-		next, wait, err := b.Carry(b.ctx, id, b.now)
-		b.must(err)
-		took := time.Since(step)
-		phases[m.Phase] += took
-		if took > longest && m.Phase != "order" {
-			longest, where = took, m.Phase
-		}
-		b.now = b.now.Add(wait)
-		if m = next; m.Phase == core.MoveTold {
-			t.Logf("both are one after %s", time.Since(began).Round(time.Millisecond))
-			b.must(b.Told(b.ctx, id))
-		}
-	}
-	total := time.Since(began)
+	m, _, err := b.Carry(b.ctx, id, b.now.Add(time.Minute))
+	b.must(err)
+	took := time.Since(began)
+	equal(b, "phase", m.Phase, core.MergeTold)
 	stop()
 	wg.Wait()
-	slices.Sort(waits)
-	t.Logf("%d messages each: %s in %d steps, longest %s (%s), others wait %s (p95 of %d), at most %s; %s", n,
-		total.Round(time.Millisecond), steps, longest.Round(time.Millisecond), where,
-		waits[len(waits)*95/100].Round(100*time.Microsecond), len(waits), waits[len(waits)-1].Round(100*time.Microsecond),
-		fmt.Sprint(phases))
+	t.Logf("%d messages each: %s, others wait at most %s", n, took.Round(time.Millisecond), longest.Round(time.Millisecond))
 	b.gone(12)
 	var count int
 	b.must(b.DB().QueryRow(`SELECT COUNT(*) FROM messages WHERE user_id = 11`).Scan(&count))
