@@ -21,7 +21,8 @@ type bracket struct {
 
 // brackets are those of the parts of a formula that have terms.
 var brackets = map[string]*bracket{"d": {begin: "(", end: ")", between: ", "}, "rad": {begin: "(", end: ")"},
-	"eqArr": {between: "; "}, "sSup": {}, "sSub": {}, "sSubSup": {}, "sPre": {}, "nary": {}, "acc": {}, "bar": {}, "box": {},
+	"eqArr": {between: "; "}, "sSup": {}, "sSub": {}, "sSubSup": {}, "sPre": {}, "nary": {}, "acc": {}, "bar": {},
+	"box":       {},
 	"borderBox": {}, "groupChr": {}, "limLow": {}, "limUpp": {}, "func": {}, "phant": {}}
 
 // Marks of a group, which needs brackets only if it has several signs.
@@ -29,9 +30,11 @@ const groupBegins, groupEnds = "\x01", "\x02"
 
 // before and after are the signs around the parts of a formula.
 var (
-	before = map[string]string{"num": groupBegins, "den": groupBegins, "sup": "^" + groupBegins, "sub": "_" + groupBegins,
+	before = map[string]string{"num": groupBegins, "den": groupBegins, "sup": "^" + groupBegins, "sub": "_" +
+		groupBegins,
 		"rad": "√", "deg": "[", "lim": "_" + groupBegins, "mr": " "}
-	after = map[string]string{"num": groupEnds + "/", "den": groupEnds, "sup": groupEnds, "sub": groupEnds, "deg": "]",
+	after = map[string]string{"num": groupEnds + "/", "den": groupEnds, "sup": groupEnds, "sub": groupEnds,
+		"deg": "]",
 		"lim": groupEnds, "fName": " ", "mr": ";"}
 )
 

@@ -164,8 +164,9 @@ func (w *web) open(t html.Token) {
 		if err != nil {
 			start = 1
 		}
-		w.nest(numbered{map[string]string{"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman",
-			"": "decimal", "1": "decimal"}[value(t, "type")], start - 1})
+		w.nest(numbered{map[string]string{"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman",
+			"I": "upperRoman",
+			"":  "decimal", "1": "decimal"}[value(t, "type")], start - 1})
 	case atom.Ul:
 		w.nest(numbered{})
 	case atom.A:

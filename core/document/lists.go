@@ -27,7 +27,7 @@ type level struct {
 	start               int
 }
 
-// number is a list of a kind; it may begin anew.
+// number is a list of a kind; it may begin again.
 type number struct {
 	kind   string
 	starts map[int]int // by levels
@@ -83,7 +83,7 @@ func (l *level) set(name, val string) {
 	case "numFmt":
 		l.format = val
 	case "lvlText":
-		l.text = val
+		l.text = clip(val, 100)
 	case "pStyle":
 		l.style = val
 	}
@@ -208,7 +208,8 @@ func roman(n int) string {
 	for _, r := range []struct {
 		value int
 		sign  string
-	}{{1000, "m"}, {900, "cm"}, {500, "d"}, {400, "cd"}, {100, "c"}, {90, "xc"}, {50, "l"}, {40, "xl"}, {10, "x"}, {9, "ix"},
+	}{{1000, "m"}, {900, "cm"}, {500, "d"}, {400, "cd"}, {100, "c"}, {90, "xc"}, {50, "l"}, {40, "xl"}, {10, "x"},
+		{9, "ix"},
 		{5, "v"}, {4, "iv"}, {1, "i"}} {
 		for ; n >= r.value; n -= r.value {
 			b.WriteString(r.sign)

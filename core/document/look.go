@@ -20,9 +20,11 @@ const (
 )
 
 var (
-	superior = strings.NewReplacer("0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸",
+	superior = strings.NewReplacer("0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷",
+		"8", "⁸",
 		"9", "⁹", "+", "⁺", "-", "⁻", "−", "⁻", "=", "⁼", "(", "⁽", ")", "⁾", "n", "ⁿ", "i", "ⁱ")
-	inferior = strings.NewReplacer("0", "₀", "1", "₁", "2", "₂", "3", "₃", "4", "₄", "5", "₅", "6", "₆", "7", "₇", "8", "₈",
+	inferior = strings.NewReplacer("0", "₀", "1", "₁", "2", "₂", "3", "₃", "4", "₄", "5", "₅", "6", "₆", "7", "₇",
+		"8", "₈",
 		"9", "₉", "+", "₊", "-", "₋", "−", "₋", "=", "₌", "(", "₍", ")", "₎")
 )
 
@@ -94,6 +96,9 @@ func (s *strikes) end() string {
 	return ""
 }
 
+// longestAddress bounds the target of a link, in bytes. Longer ones are of no use to people.
+const longestAddress = 2000
+
 // address returns what to add to the words of a link: its target, unless the words say it or it leads nowhere outside.
 func address(words, target string) string {
 	target = strings.TrimSpace(target)
@@ -107,7 +112,7 @@ func address(words, target string) string {
 	default:
 		ok = false
 	}
-	if !ok || rest == "" || strings.ContainsAny(target, " \n\t") || strings.Contains(words, rest) {
+	if !ok || rest == "" || len(target) > longestAddress || strings.ContainsAny(target, " \n\t") || strings.Contains(words, rest) {
 		return ""
 	}
 	return " (" + target + ")"

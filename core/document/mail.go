@@ -90,12 +90,14 @@ func (l *letter) part(h textproto.MIMEHeader, body io.Reader, depth int) string 
 		within.message(body, depth+1)
 		l.parts = within.parts
 		return within.out.String()
-	case disposition != "attachment" && (kind == "text/plain" || kind == "text/html"):
+	case disposition != "attachment" && (kind == "text/css" || kind == "text/javascript"):
+		return ""
+	case disposition != "attachment" && strings.HasPrefix(kind, "text/"):
 		return l.text(kind, params["charset"], body)
-	case disposition == "attachment" || name != "":
-		return "[attached, not read: " + cmp.Or(name, kind) + "]"
+	case disposition != "attachment" && name == "" && strings.HasPrefix(kind, "image/"): // of a web page
+		return ""
 	}
-	return ""
+	return "[attached, not read: " + cmp.Or(name, kind) + "]"
 }
 
 // several returns the texts of the parts of a part; of those that say the same, the plain one.
@@ -121,10 +123,13 @@ func (l *letter) several(kind string, r *multipart.Reader, depth int) string {
 // text returns a text; what was decoded of a broken one counts.
 func (l *letter) text(kind, label string, body io.Reader) string {
 	data, _ := io.ReadAll(io.LimitReader(body, maxText))
-	if r, err := charset.NewReaderLabel(label, bytes.NewReader(data)); err == nil && label != "" {
-		data, _ = io.ReadAll(io.LimitReader(r, maxText))
+	text := ""
+	if e, _ := charset.Lookup(label); e != nil {
+		data, _ = e.NewDecoder().Bytes(data)
+		text = strings.ToValidUTF8(string(data), "\uFFFD")
+	} else {
+		text = l.decoded(data, kind)
 	}
-	text := l.decoded(data, kind)
 	if kind == "text/html" {
 		if _, shown, err := webText(text); err == nil {
 			return shown

@@ -99,22 +99,35 @@ func (p *pdfPage) words() string {
 		return got.Text
 	}
 	var out strings.Builder
-	height := script(0)
+	height, base := script(0), 0
 	for i, r := range text {
+		if height != 0 && (r == '\r' || r == '\n') && p.resumes(text, base, i) {
+			continue
+		}
 		joins := i > 0 && !unicode.IsSpace(text[i-1]) && (r >= '0' && r <= '9' || strings.ContainsRune("+-−", r))
 		if !joins {
 			height = 0
-		} else if change, same := p.height(i); !same {
-			height = change
+		} else if change, same := p.height(i-1, i); !same {
+			height, base = change, i-1
 		}
 		out.WriteString(scripted(string(r), height))
 	}
 	return out.String()
 }
 
-// height returns how a character stands beside the one before it, and whether it is on the same height.
-func (p *pdfPage) height(i int) (s script, same bool) {
-	before, err := p.FPDFText_GetLooseCharBox(&requests.FPDFText_GetLooseCharBox{TextPage: p.text, Index: i - 1})
+// resumes reports whether a line goes on after the end of one at i, at the height of the character base: PDFium ends it
+// at a raised one.
+func (p *pdfPage) resumes(text []rune, base, i int) bool {
+	for i < len(text) && (text[i] == '\r' || text[i] == '\n') {
+		i++
+	}
+	_, same := p.height(base, i)
+	return i < len(text) && same
+}
+
+// height returns how a character stands beside one before it, and whether it is on the same height.
+func (p *pdfPage) height(base, i int) (s script, same bool) {
+	before, err := p.FPDFText_GetLooseCharBox(&requests.FPDFText_GetLooseCharBox{TextPage: p.text, Index: base})
 	if err != nil {
 		return 0, true
 	}
@@ -159,7 +172,8 @@ func (p *pdfPage) annotated() string {
 				links = append(links, to)
 			}
 		case kind.Subtype != enums.FPDF_ANNOT_SUBTYPE_POPUP:
-			comments = append(comments, comment(p.annotation(a.Annotation, "T"), p.annotation(a.Annotation, "Contents")))
+			comments = append(comments, comment(p.annotation(a.Annotation, "T"), p.annotation(a.Annotation,
+				"Contents")))
 		}
 		_, _ = p.FPDFPage_CloseAnnot(&requests.FPDFPage_CloseAnnot{Annotation: a.Annotation}) // the process ends soon
 	}
@@ -186,8 +200,9 @@ func (p *pdfPage) link(a references.FPDF_ANNOTATION) string {
 	}
 	words := ""
 	if at, err := p.FPDFAnnot_GetRect(&requests.FPDFAnnot_GetRect{Annotation: a}); err == nil {
-		got, err := p.FPDFText_GetBoundedText(&requests.FPDFText_GetBoundedText{TextPage: p.text, Left: float64(at.Rect.Left),
-			Top: float64(at.Rect.Top), Right: float64(at.Rect.Right), Bottom: float64(at.Rect.Bottom)})
+		got, err := p.FPDFText_GetBoundedText(&requests.FPDFText_GetBoundedText{TextPage: p.text,
+			Left: float64(at.Rect.Left),
+			Top:  float64(at.Rect.Top), Right: float64(at.Rect.Right), Bottom: float64(at.Rect.Bottom)})
 		if err == nil {
 			words = strings.Join(strings.Fields(unligated.Replace(got.Text)), " ")
 		}

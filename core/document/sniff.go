@@ -41,9 +41,12 @@ var names = map[string]string{".csv": CSV, ".tsv": CSV, ".md": Markdown, ".markd
 
 // programs are the endings of source code.
 var programs = []string{".go", ".py", ".js", ".mjs", ".ts", ".tsx", ".jsx", ".java", ".kt", ".c", ".h", ".cc", ".cpp",
-	".hpp", ".cs", ".rs", ".rb", ".php", ".pl", ".lua", ".r", ".jl", ".swift", ".scala", ".sh", ".bash", ".zsh", ".fish",
-	".ps1", ".sql", ".css", ".scss", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".xml", ".svg",
-	".diff", ".patch", ".proto", ".tf", ".nix", ".hs", ".ml", ".ex", ".exs", ".erl", ".clj", ".dart", ".vue", ".svelte",
+	".hpp", ".cs", ".rs", ".rb", ".php", ".pl", ".lua", ".r", ".jl", ".swift", ".scala", ".sh", ".bash", ".zsh",
+	".fish",
+	".ps1", ".sql", ".css", ".scss", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".xml",
+	".svg",
+	".diff", ".patch", ".proto", ".tf", ".nix", ".hs", ".ml", ".ex", ".exs", ".erl", ".clj", ".dart", ".vue",
+	".svelte",
 	".asm", ".s", ".zig", ".bat", ".cmake", ".gradle", ".properties", ".env"}
 
 // Kind returns the kind of document of a file, by its content first and then by its name
@@ -127,7 +130,8 @@ func ofMain(data []byte) (kind string) {
 		if attribute(e, "PartName") != "/"+main {
 			return
 		}
-		for name, k := range map[string]string{"wordprocessingml": DOCX, "presentationml": PPTX, "spreadsheetml": XLSX} {
+		for name, k := range map[string]string{"wordprocessingml": DOCX, "presentationml": PPTX,
+			"spreadsheetml": XLSX} {
 			if strings.Contains(attribute(e, "ContentType"), name) {
 				kind = k
 			}

@@ -83,8 +83,10 @@ func separated(text string) rune {
 func readCSV(data []byte, s *sink) error {
 	text := s.decoded(data, "text/plain")
 	separator := separated(text)
-	if first, rest, _ := strings.Cut(text, "\n"); strings.HasPrefix(first, "sep=") && len(strings.TrimSpace(first)) <= 5 {
-		separator, text = rune(cmp.Or(strings.TrimPrefix(strings.TrimRight(first, "\r"), "sep="), ",")[0]), rest // as Excel writes
+	if first, rest, _ := strings.Cut(text, "\n"); strings.HasPrefix(first,
+		"sep=") && len(strings.TrimSpace(first)) <= 5 {
+		separator, text = rune(cmp.Or(strings.TrimPrefix(strings.TrimRight(first, "\r"), "sep="), ",")[0]),
+			rest // as Excel writes
 	}
 	t := table{sink: s}
 	r := csvOf(text, separator)

@@ -204,7 +204,8 @@ func (w *word) mark(kind, id string) string {
 	if w.marks[kind+id] == "" {
 		w.counts[kind]++
 		n := w.counts[kind]
-		w.marks[kind+id] = map[string]string{"footnote": fmt.Sprintf("[%d]", n), "endnote": "[" + numeral("lowerRoman", n) + "]",
+		w.marks[kind+id] = map[string]string{"footnote": fmt.Sprintf("[%d]", n), "endnote": "[" +
+			numeral("lowerRoman", n) + "]",
 			"comment": fmt.Sprintf("[comment %d]", n)}[kind]
 	}
 	return w.marks[kind+id]
