@@ -67,7 +67,9 @@ func (s *strikes) mark(text string, struck bool) string {
 		return text
 	}
 	if bare == "" && s.open {
-		s.gap += text
+		if len(s.gap) < 100 {
+			s.gap += text
+		}
 		return ""
 	}
 	if bare == "" {
@@ -112,7 +114,8 @@ func address(words, target string) string {
 	default:
 		ok = false
 	}
-	if !ok || rest == "" || len(target) > longestAddress || strings.ContainsAny(target, " \n\t") || strings.Contains(words, rest) {
+	ok = ok && rest != "" && len(target) <= longestAddress && !strings.ContainsAny(target, " \n\t")
+	if !ok || strings.Contains(words, rest) {
 		return ""
 	}
 	return " (" + target + ")"

@@ -1,9 +1,12 @@
 package document
 
 import (
+	"bytes"
 	"encoding/base64"
 	"strings"
 	"testing"
+
+	"github.com/xuri/excelize/v2"
 )
 
 // TestReader_signsAndForms: what Word has instead of letters is read too.
@@ -118,6 +121,24 @@ func TestReader_partsOfParts(t *testing.T) {
 			"1</table><td>b</table>" +
 			"<table><tr><td>c<td>d<br>e</table>"), "x\n\nif a:\n    b\n\n\tc\ny\na\nin | 1\nb\nc | d e"},
 	})
+}
+
+// TestReader_drawingsOfASheet: text boxes, charts and links of a workbook are read after its cells.
+func TestReader_drawingsOfASheet(t *testing.T) {
+	t.Parallel()
+	book := excelize.NewFile()
+	for _, err := range []error{book.SetCellValue("Sheet1", "A1", "pay"),
+		book.SetCellHyperLink("Sheet1", "A1", "https://pay.example/7", "External"),
+		book.AddShape("Sheet1", &excelize.Shape{Cell: "C1", Type: "rect", Paragraph: []excelize.RichTextRun{{Text: "boxed"}}})} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var xlsx bytes.Buffer
+	if _, err := book.WriteTo(&xlsx); err != nil {
+		t.Fatal(err)
+	}
+	testWritten(t, []written{{"a.xlsx", xlsx.Bytes(), "pay|boxed|Links:\n- https://pay.example/7"}})
 }
 
 // TestReader_addresses: the address behind a link stands after its words, if they do not say it.

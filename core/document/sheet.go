@@ -3,7 +3,9 @@ package document
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,7 +42,46 @@ func readXLSX(data []byte, s *sink) error {
 			return err
 		}
 	}
-	return nil
+	a.left = maxInflated
+	return readDrawings(a, s)
+}
+
+var (
+	drawing = regexp.MustCompile(`^xl/(?:drawings/drawing|charts/chart|diagrams/data)\d*\.xml$`)
+	linking = regexp.MustCompile(`^xl/worksheets/[^/]+\.xml$`)
+)
+
+// readDrawings reads what lies above the cells of a workbook: text boxes, charts and diagrams; and where its links lead.
+func readDrawings(a *archive, s *sink) error {
+	var texts, links []string
+	for _, name := range slices.Sorted(maps.Keys(a.files)) {
+		text, err := "", error(nil)
+		switch {
+		case linking.MatchString(name):
+			var named map[string]string
+			if named, err = a.relations(name); errors.Is(err, errPart) {
+				continue
+			}
+			for _, id := range slices.Sorted(maps.Keys(named)) {
+				links = append(links, strings.Trim(address("", named[id]), " ()"))
+			}
+		case !drawing.MatchString(name):
+		case strings.HasPrefix(name, "xl/charts/"):
+			text, err = a.chart(name)
+		default:
+			text, err = drawn(a, name, nil)
+		}
+		if err != nil {
+			return err
+		}
+		if text = strings.TrimSpace(text); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	if err := s.flow("Drawings", strings.Join(texts, "\n")); err != nil {
+		return err
+	}
+	return s.flow("", listed("Links", links))
 }
 
 func readSheet(book *excelize.File, name string, s *sink) error {
