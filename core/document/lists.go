@@ -25,6 +25,7 @@ type lists struct {
 type level struct {
 	format, text, style string
 	start               int
+	shown               int // of OpenDocument: levels in the number
 }
 
 // number is a list of a kind; it may begin again.

@@ -26,7 +26,8 @@ func readODF(a *archive, s *sink) error {
 	if locked {
 		return &Fault{Problem: core.DocumentEncrypted}
 	}
-	o := open{sink: s, archive: a, breaks: map[string]bool{}, looks: map[string]look{}}
+	o := open{sink: s, archive: a, breaks: map[string]bool{}, looks: map[string]look{},
+		lists: outlines{kinds: map[string]*[levels]level{}, counts: map[string][levels]int{}}}
 	if err := o.readStyles(); err != nil && !errors.Is(err, errPart) {
 		return err
 	}
@@ -58,7 +59,7 @@ func (o *open) readStyles() error {
 			if e.Name.Space == "style" && slices.Contains(names, e.Name.Local) {
 				inside = true
 			}
-			if !inside && e.Name.Space != "style" {
+			if !inside && e.Name.Space != "style" && !strings.HasPrefix(e.Name.Local, "list-") {
 				return nil
 			}
 		case xml.EndElement:
@@ -106,6 +107,7 @@ type open struct {
 	marks    string   // of the comments of the cell
 
 	archive *archive
+	lists   outlines
 	looks   map[string]look // of styles
 	outer   []look          // of the spans around
 	links   []link
@@ -144,6 +146,9 @@ func (o *open) add(text string) {
 }
 
 func (o *open) begin(e xml.StartElement) error {
+	if o.quiet == 0 {
+		o.lists.begin(e)
+	}
 	switch e.Name.Local {
 	case "style":
 		o.style = attribute(e, "name")
@@ -169,7 +174,12 @@ func (o *open) begin(e xml.StartElement) error {
 			o.text.look = o.looks[attribute(e, "style-name")]
 		}
 		if o.breaks[attribute(e, "style-name")] && o.text.table == 0 && o.quiet == 0 {
-			return o.flow("", o.text.take())
+			if err := o.flow("", o.text.take()); err != nil {
+				return err
+			}
+		}
+		if o.quiet == 0 {
+			o.text.add(o.lists.take())
 		}
 	case "s":
 		n, _ := strconv.Atoi(attribute(e, "c"))
@@ -205,6 +215,9 @@ func (o *open) begin(e xml.StartElement) error {
 }
 
 func (o *open) end(name xml.Name) error {
+	if o.quiet == 0 {
+		o.lists.end(name.Local)
+	}
 	switch name.Local {
 	case "annotation", "notes", "note":
 		o.quiet = max(0, o.quiet-1)

@@ -63,6 +63,22 @@ func TestReader_numbersOfParagraphs(t *testing.T) {
 	in := func(properties, text string) string {
 		return "<w:p><w:pPr>" + properties + "</w:pPr>" + run("", text) + "</w:p>"
 	}
+	step := func(number, text string) string {
+		return "<a:p><a:pPr>" + number + "</a:pPr><a:r><a:t>" + text + "</a:t></a:r></a:p>"
+	}
+	const odfLists = `<text:list-style style:name="L"><text:list-level-style-number text:level="1" style:n` +
+		`um-format="1" style:num-suffix="."/>` +
+		`<text:list-level-style-number text:level="2" style:num-format="a" style:num-suffix=")" ` +
+		`text:display-levels="2"/></text:list-style>` +
+		`<text:list-style style:name="B"><text:list-level-style-bullet text:level="1"/></text:list-style>` +
+		`<text:list text:style-name="L"><text:list-item><text:p>Rent</text:p><text:list><text:list-item><text:p>` +
+		`due</text:p><text:p>more</text:p>` +
+		`</text:list-item><text:list-item><text:p>paid</text:p></text:list-item></text:list></text:list-item>` +
+		`</text:list><text:p>see</text:p>` +
+		`<text:list text:style-name="L" text:continue-numbering="true"><text:list-item><text:h>Term</text:h>` +
+		`</text:list-item></text:list>` +
+		`<text:list text:style-name="B"><text:list-item><text:p>dash</text:p></text:list-item></text:list>` +
+		`<text:list text:style-name="L"><text:list-item><text:p>again</text:p></text:list-item></text:list>`
 	num := func(id, level string) string {
 		return `<w:numPr><w:ilvl w:val="` + level + `"/><w:numId w:val="` + id + `"/></w:numPr>`
 	}
@@ -75,6 +91,14 @@ func TestReader_numbersOfParagraphs(t *testing.T) {
 			"none"),
 			"word/numbering.xml", numbering, "word/styles.xml", styles),
 			"1. Rent\n1.a) due\n1.b) paid\nsee clause 2\n2. Term\n3. End\n3.a) early\n- item\n1. again\nnone"},
+		{"a.odt", odt(t, odfLists), "1. Rent\n1.a) due\nmore\n1.b) paid\nsee\n2. Term\n- dash\n1. again"},
+		{"a.pptx", zipOf(t, "ppt/presentation.xml", `<p:sldId r:id="a" xmlns:r="x"/>`,
+			"ppt/_rels/presentation.xml.rels",
+			`<Relationship Id="a" Target="slides/s.xml"/>`, "ppt/slides/s.xml",
+			step(`<a:buAutoNum type="arabicPeriod" startAt="3"/>`, "a")+
+				step(`<a:buAutoNum type="arabicPeriod" startAt="3"/>`, "b")+step("", "c")+
+				step(`<a:buAutoNum type="alphaLcParenR"/>`, "d")),
+			"3. a\n4. b\nc\na. d"},
 		{"b.docx", docx(t, in(num("99999999999999999999", "-4"), "a"), "word/numbering.xml", numbering), "a"},
 		{"a.html", []byte(`<ol start=3><li>a<ul><li>x</ul><li>b<li value=9>c</ol><ol type=a><li>d</ol><ul><li>` +
 			`e</ul><ol type=I><li>f<li>g</ol>`),
@@ -129,7 +153,8 @@ func TestReader_drawingsOfASheet(t *testing.T) {
 	book := excelize.NewFile()
 	for _, err := range []error{book.SetCellValue("Sheet1", "A1", "pay"),
 		book.SetCellHyperLink("Sheet1", "A1", "https://pay.example/7", "External"),
-		book.AddShape("Sheet1", &excelize.Shape{Cell: "C1", Type: "rect", Paragraph: []excelize.RichTextRun{{Text: "boxed"}}})} {
+		book.AddShape("Sheet1", &excelize.Shape{Cell: "C1", Type: "rect",
+			Paragraph: []excelize.RichTextRun{{Text: "boxed"}}})} {
 		if err != nil {
 			t.Fatal(err)
 		}

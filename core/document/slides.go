@@ -68,11 +68,12 @@ func readSlide(a *archive, name string, s *sink) error {
 // drawn returns the text of a slide, of its notes or comments; named are its relations.
 func drawn(a *archive, name string, named map[string]string) (string, error) {
 	var p prose
+	var numbers steps
 	link := ""
 	err := a.elements(name, func(t xml.Token) error {
 		switch e := t.(type) {
 		case xml.StartElement:
-			switch e.Name.Local {
+			switch p.add(numbers.begin(e)); e.Name.Local {
 			case "text": // of a comment
 				p.text = true
 			case "hlinkClick":
@@ -81,6 +82,7 @@ func drawn(a *archive, name string, named map[string]string) (string, error) {
 				return p.inset(a, named, e)
 			}
 		case xml.EndElement:
+			numbers.end(e.Name.Local)
 			switch e.Name.Local {
 			case "text":
 				p.text = false
@@ -94,4 +96,46 @@ func drawn(a *archive, name string, named map[string]string) (string, error) {
 		return nil
 	})
 	return p.take(), err
+}
+
+// steps numbers the paragraphs of a slide.
+type steps struct {
+	last  [levels]int
+	level int
+	is    bool // the paragraph has a number
+}
+
+// begin reads the beginning of an element, and returns the number of a paragraph.
+func (s *steps) begin(e xml.StartElement) string {
+	switch e.Name.Local {
+	case "p":
+		s.level, s.is = 0, false
+	case "pPr":
+		s.level = min(count(attribute(e, "lvl")), levels-1)
+	case "buAutoNum":
+		s.is = true
+		if s.last[s.level]++; s.last[s.level] == 1 {
+			s.last[s.level] = max(1, count(attribute(e, "startAt")))
+		}
+		kind := attribute(e, "type")
+		for prefix, format := range map[string]string{"alphaLc": "lowerLetter", "alphaUc": "upperLetter",
+			"romanLc": "lowerRoman", "romanUc": "upperRoman"} {
+			if strings.HasPrefix(kind, prefix) {
+				return numeral(format, s.last[s.level]) + ". "
+			}
+		}
+		return numeral("decimal", s.last[s.level]) + ". "
+	}
+	return ""
+}
+
+// end ends a paragraph: deeper numbers begin again, and those of its level too if it has none.
+func (s *steps) end(name string) {
+	if name != "p" {
+		return
+	}
+	if s.level++; !s.is {
+		s.level--
+	}
+	clear(s.last[min(s.level, levels):])
 }
