@@ -188,6 +188,25 @@ func (o *open) begin(e xml.StartElement) error {
 		o.add("\t")
 	case "line-break":
 		o.add("\n")
+	case "table":
+		o.text.table++
+		if o.calc && o.text.table == 1 {
+			o.sheet = &table{sink: o.sink, title: attribute(e, "name")}
+		}
+	case "table-row":
+		o.again, _ = strconv.Atoi(attribute(e, "number-rows-repeated"))
+	case "table-cell", "covered-table-cell":
+		o.repeat, _ = strconv.Atoi(attribute(e, "number-columns-repeated"))
+		o.value, o.float = cellValue(e), attribute(e, "value-type") == "float"
+	default:
+		return o.within(e)
+	}
+	return nil
+}
+
+// within begins an element within a paragraph.
+func (o *open) within(e xml.StartElement) error {
+	switch e.Name.Local {
 	case "span":
 		o.outer = append(o.outer, o.text.look)
 		l := o.looks[attribute(e, "style-name")]
@@ -200,16 +219,6 @@ func (o *open) begin(e xml.StartElement) error {
 		o.inside++
 	case "object":
 		return o.object(attribute(e, "href"))
-	case "table":
-		o.text.table++
-		if o.calc && o.text.table == 1 {
-			o.sheet = &table{sink: o.sink, title: attribute(e, "name")}
-		}
-	case "table-row":
-		o.again, _ = strconv.Atoi(attribute(e, "number-rows-repeated"))
-	case "table-cell", "covered-table-cell":
-		o.repeat, _ = strconv.Atoi(attribute(e, "number-columns-repeated"))
-		o.value, o.float = cellValue(e), attribute(e, "value-type") == "float"
 	}
 	return nil
 }
