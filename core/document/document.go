@@ -174,8 +174,12 @@ func readKind(ctx context.Context, kind string, src Source, data []byte, s *sink
 		}
 		return read(a, s)
 	}
-	readers := map[string]func([]byte, *sink) error{XLSX: readXLSX, HTML: readHTML, CSV: readCSV, Markdown: readMarkdown,
-		Text: readText, Code: readText, PDF: func(data []byte, s *sink) error { return readPDF(ctx, data, src.Cache, s) }}
+	readers := map[string]func([]byte, *sink) error{XLSX: readXLSX, HTML: readHTML, CSV: readCSV,
+		Markdown: readMarkdown,
+		Text:     readText, Code: readText, Mail: readMail, PDF: func(data []byte, s *sink) error {
+			return readPDF(ctx,
+				data, src.Cache, s)
+		}}
 	if read := readers[kind]; read != nil {
 		return read(data, s)
 	}

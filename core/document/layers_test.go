@@ -110,7 +110,7 @@ func TestReader_layersOfOffice(t *testing.T) {
 		{"a.xlsx", xlsx.Bytes(), "Price|Comments:\n- A1, Ann: net?|4"},
 		{"a.pptx", pptx, "Title\n\nNotes:\nsay hello\n\nComments:\nshorter"},
 		{"a.odp", odp, "Title\n\nNotes:\nsay hello"},
-		{"a.odt", odt, "ab|Comments:\n- Ann why?"},
+		{"a.odt", odt, "a[comment 1]b|Comments:\n- [comment 1] Ann why?"},
 	} {
 		g := readFile(t, r, c.name, c.data)
 		if got := strings.Join(g.texts(), "|"); got != c.want {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/klippa-app/go-pdfium"
 	"github.com/klippa-app/go-pdfium/enums"
@@ -64,30 +66,99 @@ func readPDF(ctx context.Context, data []byte, cache string, s *sink) error {
 	}
 	for i := range count.PageCount {
 		at := requests.Page{ByIndex: &requests.PageByIndex{Document: doc.Document, Index: i}}
-		text, err := p.GetPageText(&requests.GetPageText{Page: at})
-		page := Page{}
-		if err == nil { // else only that page is broken
-			page.Text = unligated.Replace(text.Text)
+		page := pdfPage{p, doc.Document, at, ""}
+		if text, err := p.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: at}); err == nil { // else it is broken
+			page.text = text.TextPage
 		}
-		page.Text += "\n\n" + annotated(p, at)
-		if err := s.page(page); err != nil {
+		text := unligated.Replace(page.words()) + "\n\n" + page.annotated()
+		_, _ = p.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: page.text}) // the process ends soon
+		if err := s.page(Page{Text: text}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// annotated returns what lies above the text of a page: the values of its form fields, and its comments. A broken one is
-// left out.
-func annotated(p pdfium.Pdfium, page requests.Page) string {
-	count, err := p.FPDFPage_GetAnnotCount(&requests.FPDFPage_GetAnnotCount{Page: page})
+// pdfPage is a page of a PDF.
+type pdfPage struct {
+	pdfium.Pdfium
+	doc  references.FPDF_DOCUMENT
+	page requests.Page
+	text references.FPDF_TEXTPAGE
+}
+
+// words returns the text of a page, with raised and lowered digits as such. A broken page has none.
+func (p *pdfPage) words() string {
+	got, err := p.GetPageText(&requests.GetPageText{Page: p.page})
 	if err != nil {
 		return ""
 	}
-	var comments []string
+	text := []rune(got.Text)
+	count, err := p.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: p.text})
+	if err != nil || count.Count != len(text) { // it has characters without a place
+		return got.Text
+	}
+	var out strings.Builder
+	height, base := script(0), 0
+	for i, r := range text {
+		if height != 0 && (r == '\r' || r == '\n') && p.resumes(text, base, i) {
+			continue
+		}
+		joins := i > 0 && !unicode.IsSpace(text[i-1]) && (r >= '0' && r <= '9' || strings.ContainsRune("+-−", r))
+		if !joins {
+			height = 0
+		} else if change, same := p.height(i-1, i); !same {
+			height, base = change, i-1
+		}
+		out.WriteString(scripted(string(r), height))
+	}
+	return out.String()
+}
+
+// resumes reports whether a line goes on after the end of one at i, at the height of the character base: PDFium ends it
+// at a raised one.
+func (p *pdfPage) resumes(text []rune, base, i int) bool {
+	for i < len(text) && (text[i] == '\r' || text[i] == '\n') {
+		i++
+	}
+	_, same := p.height(base, i)
+	return i < len(text) && same
+}
+
+// height returns how a character stands beside one before it, and whether it is on the same height.
+func (p *pdfPage) height(base, i int) (s script, same bool) {
+	before, err := p.FPDFText_GetLooseCharBox(&requests.FPDFText_GetLooseCharBox{TextPage: p.text, Index: base})
+	if err != nil {
+		return 0, true
+	}
+	box, err := p.FPDFText_GetLooseCharBox(&requests.FPDFText_GetLooseCharBox{TextPage: p.text, Index: i})
+	if err != nil {
+		return 0, true
+	}
+	size := before.Rect.Top - before.Rect.Bottom
+	above, below := box.Rect.Bottom-before.Rect.Bottom, before.Rect.Top-box.Rect.Top
+	switch {
+	case box.Rect.Top-box.Rect.Bottom > size*0.9:
+		return 0, above < size*0.1 && above > -size*0.1
+	case above > size*0.2:
+		return raised, false
+	case above < -size*0.02 && below > size*0.2:
+		return lowered, false
+	}
+	return 0, false
+}
+
+// annotated returns what lies above the text of a page: the values of its form fields, its comments, and where its links
+// lead. A broken one is left out.
+func (p *pdfPage) annotated() string {
+	count, err := p.FPDFPage_GetAnnotCount(&requests.FPDFPage_GetAnnotCount{Page: p.page})
+	if err != nil {
+		return ""
+	}
+	var comments, links []string
 	form := false
 	for i := range count.Count {
-		a, err := p.FPDFPage_GetAnnot(&requests.FPDFPage_GetAnnot{Page: page, Index: i})
+		a, err := p.FPDFPage_GetAnnot(&requests.FPDFPage_GetAnnot{Page: p.page, Index: i})
 		if err != nil {
 			continue
 		}
@@ -96,19 +167,53 @@ func annotated(p pdfium.Pdfium, page requests.Page) string {
 		case err != nil:
 		case kind.Subtype == enums.FPDF_ANNOT_SUBTYPE_WIDGET:
 			form = true
-		case kind.Subtype != enums.FPDF_ANNOT_SUBTYPE_LINK && kind.Subtype != enums.FPDF_ANNOT_SUBTYPE_POPUP:
-			comments = append(comments, comment(annotation(p, a.Annotation, "T"), annotation(p, a.Annotation, "Contents")))
+		case kind.Subtype == enums.FPDF_ANNOT_SUBTYPE_LINK:
+			if to := p.link(a.Annotation); !slices.Contains(links, to) {
+				links = append(links, to)
+			}
+		case kind.Subtype != enums.FPDF_ANNOT_SUBTYPE_POPUP:
+			comments = append(comments, comment(p.annotation(a.Annotation, "T"), p.annotation(a.Annotation,
+				"Contents")))
 		}
 		_, _ = p.FPDFPage_CloseAnnot(&requests.FPDFPage_CloseAnnot{Annotation: a.Annotation}) // the process ends soon
 	}
-	out := listed("Comments", comments)
+	out := listed("Comments", comments) + listed("Links", links)
 	if form {
-		out = listed("Form fields", fields(p, page)) + out
+		out = listed("Form fields", p.fields()) + out
 	}
 	return out
 }
 
-func annotation(p pdfium.Pdfium, a references.FPDF_ANNOTATION, key string) string {
+// link returns the words of a link with its target; empty: they say it, or it leads nowhere outside.
+func (p *pdfPage) link(a references.FPDF_ANNOTATION) string {
+	link, err := p.FPDFAnnot_GetLink(&requests.FPDFAnnot_GetLink{Annotation: a})
+	if err != nil {
+		return ""
+	}
+	action, err := p.FPDFLink_GetAction(&requests.FPDFLink_GetAction{Link: link.Link})
+	if err != nil || action.Action == nil {
+		return ""
+	}
+	uri, err := p.FPDFAction_GetURIPath(&requests.FPDFAction_GetURIPath{Document: p.doc, Action: *action.Action})
+	if err != nil || uri.URIPath == nil {
+		return ""
+	}
+	words := ""
+	if at, err := p.FPDFAnnot_GetRect(&requests.FPDFAnnot_GetRect{Annotation: a}); err == nil {
+		got, err := p.FPDFText_GetBoundedText(&requests.FPDFText_GetBoundedText{TextPage: p.text,
+			Left: float64(at.Rect.Left),
+			Top:  float64(at.Rect.Top), Right: float64(at.Rect.Right), Bottom: float64(at.Rect.Bottom)})
+		if err == nil {
+			words = strings.Join(strings.Fields(unligated.Replace(got.Text)), " ")
+		}
+	}
+	if to := address(words, *uri.URIPath); to != "" {
+		return strings.TrimSpace(words + to)
+	}
+	return ""
+}
+
+func (p *pdfPage) annotation(a references.FPDF_ANNOTATION, key string) string {
 	got, err := p.FPDFAnnot_GetStringValue(&requests.FPDFAnnot_GetStringValue{Annotation: a, Key: key})
 	if err != nil {
 		return ""
@@ -117,8 +222,8 @@ func annotation(p pdfium.Pdfium, a references.FPDF_ANNOTATION, key string) strin
 }
 
 // fields returns the filled fields of a page's form, and its boxes.
-func fields(p pdfium.Pdfium, page requests.Page) []string {
-	form, err := p.GetForm(&requests.GetForm{Page: page})
+func (p *pdfPage) fields() []string {
+	form, err := p.GetForm(&requests.GetForm{Page: p.page})
 	if err != nil {
 		return nil
 	}

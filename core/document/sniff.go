@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"cmp"
+	"encoding/xml"
 	"io"
 	"maps"
 	"mime"
@@ -29,18 +30,23 @@ const (
 	Markdown = "markdown"
 	Text     = "text"
 	Code     = "code"
+	Mail     = "mail"
 )
 
 // names are the kinds of text files by their endings.
 var names = map[string]string{".csv": CSV, ".tsv": CSV, ".md": Markdown, ".markdown": Markdown, ".html": HTML,
 	".htm": HTML, ".xhtml": HTML, ".txt": Text, ".text": Text, ".log": Text, ".rst": Text, ".tex": Text, ".org": Text,
-	".srt": Text, ".vtt": Text, ".ics": Text, ".vcf": Text, ".eml": Text}
+	".srt": Text, ".vtt": Text, ".ics": Text, ".vcf": Text, ".eml": Mail, ".mht": Mail,
+	".mhtml": Mail}
 
 // programs are the endings of source code.
 var programs = []string{".go", ".py", ".js", ".mjs", ".ts", ".tsx", ".jsx", ".java", ".kt", ".c", ".h", ".cc", ".cpp",
-	".hpp", ".cs", ".rs", ".rb", ".php", ".pl", ".lua", ".r", ".jl", ".swift", ".scala", ".sh", ".bash", ".zsh", ".fish",
-	".ps1", ".sql", ".css", ".scss", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".xml", ".svg",
-	".diff", ".patch", ".proto", ".tf", ".nix", ".hs", ".ml", ".ex", ".exs", ".erl", ".clj", ".dart", ".vue", ".svelte",
+	".hpp", ".cs", ".rs", ".rb", ".php", ".pl", ".lua", ".r", ".jl", ".swift", ".scala", ".sh", ".bash", ".zsh",
+	".fish",
+	".ps1", ".sql", ".css", ".scss", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".xml",
+	".svg",
+	".diff", ".patch", ".proto", ".tf", ".nix", ".hs", ".ml", ".ex", ".exs", ".erl", ".clj", ".dart", ".vue",
+	".svelte",
 	".asm", ".s", ".zig", ".bat", ".cmake", ".gradle", ".properties", ".env"}
 
 // Kind returns the kind of document of a file, by its content first and then by its name
@@ -78,6 +84,8 @@ func byType(media, seen string) string {
 	switch {
 	case base == "text/csv" || base == "text/tab-separated-values":
 		return CSV
+	case base == "message/rfc822" || base == "multipart/related":
+		return Mail
 	case base == "text/markdown":
 		return Markdown
 	case strings.HasPrefix(seen, "text/html") || base == "text/html" || base == "application/xhtml+xml":
@@ -104,7 +112,32 @@ func zipped(data []byte) string {
 			return parts[f.Name]
 		}
 	}
-	return ""
+	return ofMain(data)
+}
+
+// ofMain returns the kind of an office document whose main part has an unusual name, by the type of that part.
+func ofMain(data []byte) (kind string) {
+	a, err := openArchive(data)
+	if err != nil {
+		return ""
+	}
+	a.left = 1 << 20
+	main, err := a.main("")
+	if err != nil || main == "" {
+		return ""
+	}
+	_ = a.begun("[Content_Types].xml", func(e xml.StartElement) { // what was read counts
+		if attribute(e, "PartName") != "/"+main {
+			return
+		}
+		for name, k := range map[string]string{"wordprocessingml": DOCX, "presentationml": PPTX,
+			"spreadsheetml": XLSX} {
+			if strings.Contains(attribute(e, "ContentType"), name) {
+				kind = k
+			}
+		}
+	})
+	return kind
 }
 
 // mimetypes are the types that zipped files state, by their kinds.

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"io"
@@ -43,18 +44,52 @@ func readMarkdown(data []byte, s *sink) error {
 	return flush()
 }
 
-// readCSV reads a table, with its first row at the top of each page.
-func readCSV(data []byte, s *sink) error {
-	text := s.decoded(data, "text/plain")
-	first, _, _ := strings.Cut(text, "\n")
+// separators are the signs between the cells of a row. Of those that fit equally well, the first counts: rows with
+// decimal commas fit both.
+const separators = "\t;,|"
+
+// csvOf returns a reader of a table with a separator.
+func csvOf(text string, separator rune) *csv.Reader {
 	r := csv.NewReader(strings.NewReader(text))
-	r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = -1, true, true
-	for _, comma := range []rune{'\t', ';'} {
-		if strings.Count(first, string(comma)) > strings.Count(first, string(r.Comma)) {
-			r.Comma = comma
+	r.Comma, r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = separator, -1, true, true
+	return r
+}
+
+// separated returns the separator of a table: that which gives most of the first rows the same number of cells.
+func separated(text string) rune {
+	const enough, rows = 64 << 10, 200
+	if len(text) > enough {
+		text = text[:enough]
+	}
+	best, most := ',', 0
+	for _, separator := range separators {
+		r, counts := csvOf(text, separator), map[int]int{}
+		for range rows {
+			cells, err := r.Read()
+			if err != nil {
+				break
+			}
+			if n := len(cells); n > 1 {
+				if counts[n]++; counts[n] > most {
+					best, most = separator, counts[n]
+				}
+			}
 		}
 	}
+	return best
+}
+
+// readCSV reads a table, with its header at the top of each page.
+func readCSV(data []byte, s *sink) error {
+	text := s.decoded(data, "text/plain")
+	separator := separated(text)
+	if first, rest, _ := strings.Cut(text, "\n"); strings.HasPrefix(first,
+		"sep=") && len(strings.TrimSpace(first)) <= 5 {
+		separator, text = rune(cmp.Or(strings.TrimPrefix(strings.TrimRight(first, "\r"), "sep="), ",")[0]),
+			rest // as Excel writes
+	}
 	t := table{sink: s}
+	r := csvOf(text, separator)
 	for {
 		cells, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -72,11 +107,12 @@ func readCSV(data []byte, s *sink) error {
 	}
 }
 
-// table puts the rows of a sheet on pages, each below the first row.
+// table puts the rows of a sheet on pages, each below the first row of several cells.
 type table struct {
 	*sink
 	title string
 	head  string
+	wide  bool // the head has several cells
 	body  strings.Builder
 	rows  int // in all
 }
@@ -86,8 +122,9 @@ func (t *table) add(cells []string) error {
 	if line == "" {
 		return nil
 	}
-	if t.rows++; t.rows == 1 {
-		t.head = clip(line, pageSize/4)
+	wide := strings.Contains(line, " | ")
+	if t.rows++; t.rows == 1 || wide && !t.wide {
+		t.head, t.wide = clip(line, pageSize/4), wide
 	}
 	if t.body.Len() > 0 && t.body.Len()+len(line) > pageSize {
 		if err := t.flush(); err != nil {

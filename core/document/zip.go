@@ -3,6 +3,7 @@ package document
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -141,13 +142,31 @@ func attribute(e xml.StartElement, name string) string {
 	return ""
 }
 
-// relations returns the targets of a part's relations, by their ids.
+// main returns the name of the main part of an office document; by convention it is usual.
+func (a *archive) main(usual string) (string, error) {
+	main := ""
+	err := a.begun("_rels/.rels", func(e xml.StartElement) {
+		if main == "" && strings.HasSuffix(attribute(e, "Type"), "/officeDocument") {
+			main = strings.TrimPrefix(path.Clean("/"+attribute(e, "Target")), "/")
+		}
+	})
+	if err != nil && !errors.Is(err, errPart) {
+		return "", err
+	}
+	return cmp.Or(main, usual), nil
+}
+
+// relations returns the targets of a part's relations, by their ids: parts, or addresses outside.
 func (a *archive) relations(of string) (map[string]string, error) {
 	dir, file := path.Split(of)
 	out := map[string]string{}
 	err := a.begun(dir+"_rels/"+file+".rels", func(e xml.StartElement) {
 		if e.Name.Local == "Relationship" {
 			target := attribute(e, "Target")
+			if attribute(e, "TargetMode") == "External" {
+				out[attribute(e, "Id")] = target
+				return
+			}
 			if !strings.HasPrefix(target, "/") {
 				target = path.Join(dir, target)
 			}

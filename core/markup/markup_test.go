@@ -25,7 +25,8 @@ func TestUTF16Len(t *testing.T) {
 func TestExcerpt(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"## Summary\nA **boat**.\n\n## Goals\n- Sail to Groix [#12]\n- Rest [#3, #4]": "A boat. · Sail to Groix · Rest",
+		"## Summary\nA **boat**.\n\n## Goals\n- Sail to Groix [#12]\n- Rest [#3, #4]": "A boat. · Sail to Groix " +
+			"· Rest",
 		"…## Goals\n1. Sail":              "Sail",
 		"…and more\nof the same…":         "…and more of the same…",
 		"C# and #12 stay, 5 - 3 does too": "C# and #12 stay, 5 - 3 does too",
@@ -301,7 +302,8 @@ func FuzzParse(f *testing.F) {
 var hostile = []string{
 	">", "> - ", "- ", "1. ", "[", "![", "*a ", "*a **b ", "_a", "a**b*", "`a``b```c", "<", "<!--", "[a](", "[](",
 	"[x](<", "[a]: b\n", "|", "|a|b\n|-|-\n", "a|a\n-|-\n", "a@b.c", "http://a.b/((", "&", "\\", "~~", "* a\n", "# ",
-	"```\n", "    a\n", "\n", "\t", "e\u0301", "\u0301", "\r\n", "\x00\xff", "[#1, ", "🇫🇷", "👨‍👩‍👧", " ",
+	"[a]: http://b\n", "x ```\n", "``` a b\n", "**：", "|`\n|-|\n", "```\n", "    a\n", "\n", "\t", "e\u0301",
+	"\u0301", "\r\n", "\x00\xff", "[#1, ", "🇫🇷", "👨‍👩‍👧", " ",
 }
 
 // TestHostileInput parses and splits hostile input of many chunks. The test would take far too long
@@ -330,7 +332,8 @@ func BenchmarkParseHostile(b *testing.B) {
 }
 
 func BenchmarkParseReply(b *testing.B) {
-	md := strings.Repeat("A sentence with **bold** and `code`, a [link](https://x.example).\n\n- item one\n- item two\n\n",
+	md := strings.Repeat("A sentence with **bold** and `code`, a [link](https://x.example).\n\n- item one\n- "+
+		"item two\n\n",
 		10)
 	for b.Loop() {
 		Split(Parse(md), 4096, UTF16Len)

@@ -126,8 +126,8 @@ func codeMark(text string, s core.Span, index int) []chatMark {
 	return []chatMark{around(rank, start, end, fence, fence, index)}
 }
 
-// styleMarks puts delimiters around each line of a span. WhatsApp does not show a style that begins or ends within a
-// word, so that is left out. Between digits it was arithmetic (2*3*4): its asterisks are restored as look-alikes.
+// styleMarks puts delimiters around each line of a span. WhatsApp does not show a style with a letter or digit
+// right outside, so that is left out. Between digits it was arithmetic (2*3*4): its asterisks are restored as look-alikes.
 func styleMarks(text string, s core.Span, d string, index int) []chatMark {
 	if sign := arithmetic(text, s); sign != "" {
 		return []chatMark{around(linkRank, s.Start, s.End, sign, sign, index)}
@@ -139,7 +139,9 @@ func styleMarks(text string, s core.Span, d string, index int) []chatMark {
 			stop = at + n
 		}
 		start, end := trim(text, at, stop)
-		if start < end && !wordAt(text[:start], text[start:end]) && !wordAt(text[start:end], text[end:]) {
+		before, _ := utf8.DecodeLastRuneInString(text[:start])
+		after, _ := utf8.DecodeRuneInString(text[end:])
+		if start < end && !isWord(before) && !isWord(after) {
 			out = append(out, around(styleRank, start, end, d, d, index))
 		}
 		at = stop + 1
@@ -156,13 +158,6 @@ func arithmetic(text string, s core.Span) string {
 	}
 	stars := map[core.SpanKind]int{core.SpanItalic: 1, core.SpanBold: 2}[s.Kind]
 	return strings.Repeat(string(lookAlikes['*']), stars)
-}
-
-// wordAt reports whether a word continues from left to right.
-func wordAt(left, right string) bool {
-	l, _ := utf8.DecodeLastRuneInString(left)
-	r, _ := utf8.DecodeRuneInString(right)
-	return isWord(l) && isWord(r)
 }
 
 func isWord(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }

@@ -36,6 +36,7 @@ func TestWhatsApp(t *testing.T) {
 		"\\~so\\~":                            "∼so∼",
 		"one \\* only":                        "one * only",
 		"\\_emphasis\\_ of **mine**":          "ˍemphasisˍ of *mine*",
+		"**注意：**请 **5 €**pro **(a)**, b":      "注意：请 5 €pro *(a)*, b",
 		"\\`not code\\`":                      "ˋnot codeˋ",
 	} {
 		if got := WhatsApp(Parse(md), 0); got != want {

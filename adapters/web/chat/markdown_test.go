@@ -44,6 +44,13 @@ func TestMarkdown(t *testing.T) {
 		{"tables are aligned", "|a|b|c|\n|-|:-:|-:|\n|1|2|3|", "<table>\n<thead>\n<tr>\n<th>a</th>\n<th class=\"middle\">b</th>\n" +
 			"<th class=\"right\">c</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>1</td>\n<td class=\"middle\">2</td>\n" +
 			"<td class=\"right\">3</td>\n</tr>\n</tbody>\n</table>\n"},
+		{"definitions that nothing uses stay", "a\n\n[1]: https://a.example\n[Ann]: yes",
+			`<p>a</p>` + "\n" + `<p>[1]: <a href="https://a.example" rel="nofollow noreferrer noopener" target="_blank">https://a.example</a></p>` +
+				"\n<p>[Ann]: yes</p>\n"},
+		{"emphasis needs no spaces", "**注意：**请 **5 €**pro", "<p><strong>注意：</strong>请 <strong>5 €</strong>pro</p>\n"},
+		{"words beside fences stay", "So: ```\nx\n``` more", "<p>So:</p>\n<pre><code>x\n</code></pre>\n<p>more</p>\n"},
+		{"cells stay", "|a|b|\n|-|-|\n|`x|y`|2|3|", "<table>\n<thead>\n<tr>\n<th>a</th>\n<th>b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n" +
+			"<td><code>x|y</code></td>\n<td>2|3</td>\n</tr>\n</tbody>\n</table>\n"},
 		{"mail", "<ana@example.org>", `<p><a href="mailto:ana@example.org">ana@example.org</a></p>` + "\n"},
 		{"numbers of lists", "3. a\n4. b", "<ol start=\"3\">\n<li>a</li>\n<li>b</li>\n</ol>\n"},
 		{"nothing", "", ""},
