@@ -43,6 +43,7 @@ func rare() []string {
 		`FROM agent_keys ORDER BY`,                           // one or two of a few users
 		`ORDER BY id DESC LIMIT $3) newest`,                  // as many as a minute allows
 		`extra LIKE '%"path":%'`,                             // deletes a user
+		`AND position > 0 AND shown = position AND redacted`, // deletes a thread
 		`WHERE user_id = $1 AND id > $2 AND extra <> '{}'`,   // quotes of a redacted message
 		`m.user_id = $1 AND m.id > $2 AND m.kind = 'notice'`, // notices since a redacted message
 		`user_id = $1 AND id > $2 AND kind = 'notice'`,
