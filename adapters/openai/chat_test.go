@@ -236,7 +236,7 @@ func TestFailures(t *testing.T) {
 			"used up until", true, false},
 		"model failed": {&live.Failed{Reason: "the API key is wrong"}, 502, "model_failed", "server_error",
 			"the API key is wrong", false, false},
-		"stopped": {&live.Failed{Stopped: true}, 409, "stopped", "invalid_request_error", "was stopped", false, true},
+		"stopped":     {&live.Failed{Stopped: true}, 409, "stopped", "invalid_request_error", "was stopped", false, true},
 		"out of time": {context.DeadlineExceeded, 504, "timeout", "server_error", "no answer in time", false, false},
 		"anything else": {errors.New("disk at /var/secret is full"), 500, "internal_error", "server_error",
 			"its log says", false, true},

@@ -71,6 +71,7 @@ type Channel struct {
 	state state
 	pairs pairs
 	line  line
+	large chan struct{} // holds a value for each large body that is being read
 }
 
 // reopening is a Channel with a template that reopens a window.
@@ -87,7 +88,7 @@ func New(opts Options) (core.Channel, error) {
 	if err := opts.check(); err != nil {
 		return nil, fmt.Errorf("whatsapp: %w", err)
 	}
-	c := &Channel{
+	c := &Channel{large: make(chan struct{}, largePayloads),
 		opts: opts, now: opts.Now,
 		log:   opts.Log.With(zap.String("channel", Name), zap.String("account", opts.PhoneNumberID)),
 		api:   newAPI(opts.Config, opts.HTTP),

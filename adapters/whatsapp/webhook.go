@@ -24,6 +24,8 @@ const (
 	signatureHeader = "X-Hub-Signature-256"
 	signaturePrefix = "sha256="
 	maxPayload      = 4 << 20 // bytes; the service sends at most 3 MB
+	usualPayload    = 64 << 10
+	largePayloads   = 4 // read at the same time
 )
 
 // Routes returns the webhook. GET answers the challenge to a caller that knows the verify token, and otherwise 403.
@@ -59,7 +61,7 @@ func (c *Channel) webhook(w http.ResponseWriter, req *http.Request, r core.Recei
 		http.Error(w, "wrong signature", http.StatusUnauthorized)
 		return
 	}
-	payload, ok := channel.ReadBody(w, req, maxPayload)
+	payload, ok := c.read(w, req)
 	if !ok {
 		return
 	}
@@ -77,6 +79,23 @@ func (c *Channel) webhook(w http.ResponseWriter, req *http.Request, r core.Recei
 	}
 	c.observe(got)
 	w.WriteHeader(http.StatusOK)
+}
+
+// read reads a body that anybody may have sent. Large ones are rare and read a few at a time: the service repeats a
+// refused one.
+func (c *Channel) read(w http.ResponseWriter, req *http.Request) ([]byte, bool) {
+	if req.ContentLength < 0 || req.ContentLength > usualPayload {
+		select {
+		case c.large <- struct{}{}:
+			defer func() { <-c.large }()
+		default:
+			w.Header().Set("Connection", "close")
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "too busy, try again", http.StatusServiceUnavailable)
+			return nil, false
+		}
+	}
+	return channel.ReadBody(w, req, maxPayload)
 }
 
 // signed reports whether one of the secrets made the signature of body.

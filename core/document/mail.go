@@ -123,7 +123,7 @@ func (l *letter) several(kind string, r *multipart.Reader, depth int) string {
 // text returns a text; what was decoded of a broken one counts.
 func (l *letter) text(kind, label string, body io.Reader) string {
 	data, _ := io.ReadAll(io.LimitReader(body, maxText))
-	text := ""
+	var text string
 	if e, _ := charset.Lookup(label); e != nil {
 		data, _ = e.NewDecoder().Bytes(data)
 		text = strings.ToValidUTF8(string(data), "\uFFFD")

@@ -275,7 +275,7 @@ func TestReturnWithoutSummary(t *testing.T) {
 		p) != `{"is":"summary of the last conversation","day":"Thu 19 Nov 2026","text":"There is no summary of that day yet."}` {
 		t.Errorf("head:\n%s", headOf(p))
 	}
-	if !p.Snapshot.LastConversation || p.Snapshot.Yesterday {
+	if p.Snapshot.LastConversation || p.Snapshot.Yesterday { // only its name is there
 		t.Errorf("%+v", p.Snapshot)
 	}
 	wantShown(t, p, "[Thu 19 Nov 2026 08:10] Hello", "Hello to you", "[Tue 24 Nov 2026 08:10] Back again")

@@ -27,7 +27,7 @@ func (b *builder) snapshot(l *layout, e *core.Epoch) core.Snapshot {
 		case partLoops:
 			s.OpenLoops = len(p.Loops)
 		case partLast:
-			s.LastConversation = true
+			s.LastConversation = p.Error == ""
 			s.Yesterday = p.Version > 0 && strings.HasPrefix(p.Text, yesterday)
 		}
 	}

@@ -132,15 +132,16 @@ func (s *Summarizer) post(ctx context.Context, g core.Segment, newest bool) erro
 	if err != nil || len(versions) == 0 || certain(versions[0].Markdown) == "" {
 		return errors.Join(err, s.Store.PutPost(ctx, p))
 	}
-	overdue, err := s.overdue(ctx, g.User)
+	open, err := s.Store.Loops(ctx, g.User, lookLoops)
 	if err != nil {
 		return err
 	}
+	overdue := s.overdue(open)
 	targets, err := s.Planner.Plan(ctx, u, s.forward(u) == "all")
 	if err != nil {
 		return err
 	}
-	said := s.text(u, g, versions[0], overdue)
+	said := s.text(u, g, versions[0], open, overdue)
 	p.State = core.PostDone
 	p.Message = core.NewMessage{Role: core.RoleAssistant, Kind: core.KindDayPost, Text: said,
 		Tokens: s.Tokens.Count(said), SentAt: now, Tainted: versions[0].Tainted}
@@ -154,15 +155,33 @@ func (s *Summarizer) post(ctx context.Context, g core.Segment, newest bool) erro
 	return s.Store.PutPost(ctx, p)
 }
 
-// overdue returns the open loops whose day is over, and about which the person was not asked since.
-func (s *Summarizer) overdue(ctx context.Context, user core.UserID) ([]core.Loop, error) {
-	open, err := s.Store.Loops(ctx, user, lookLoops)
-	if err != nil {
-		return nil, err
-	}
+// overdue returns those of the open loops whose day is over, and about which the person was not asked since.
+func (s *Summarizer) overdue(open []core.Loop) []core.Loop {
 	now := s.Now()
-	open = slices.DeleteFunc(open, func(l core.Loop) bool { return l.Asked || !l.Overdue(now) || l.Stale(now) })
-	return open[:min(len(open), mostAsked)], nil
+	skip := func(l core.Loop) bool { return l.Asked || !l.Overdue(now) || l.Stale(now) }
+	open = slices.DeleteFunc(slices.Clone(open), skip)
+	return open[:min(len(open), mostAsked)]
+}
+
+// stillOpen removes from a summary what it calls open and is no longer.
+func (s *Summarizer) stillOpen(markdown string, open []core.Loop) string {
+	before, rest, found := strings.Cut(markdown, "## "+openLoops+"\n")
+	if !found {
+		return markdown
+	}
+	listed, after, more := strings.Cut(rest, "\n\n## ")
+	lines := slices.DeleteFunc(strings.Split(listed, "\n"), func(l string) bool {
+		text, bullet := strings.CutPrefix(l, "- ")
+		_, same := s.SameLoop(markup.StripRefs(text), open)
+		return bullet && !same
+	})
+	if kept := strings.Join(lines, "\n"); strings.TrimSpace(kept) != "" {
+		before += "## " + openLoops + "\n" + kept + "\n\n"
+	}
+	if more {
+		before += "## " + after
+	}
+	return strings.TrimSpace(before)
 }
 
 // say returns the texts around a summary in a language.
@@ -172,20 +191,25 @@ var say = words.In[struct {
 	Overdue     string // an open loop, the name of its day, its number
 	Missed      string // the names of days, the label of the newest
 	OwnerFailed string // what the model's server says
+	NotIn       words.Counted
 }]("summary")
 
-// text returns a summary as it is posted: with a title instead of the first heading, without references and without
-// bullets that rest on no message. Questions about overdue loops follow.
-func (s *Summarizer) text(u core.User, g core.Segment, v core.Summary, overdue []core.Loop) string {
+// text returns a summary as it is posted: with a title instead of the first heading, without references, without
+// bullets that rest on no message, and without loops that were closed since. What is not in it yet and questions about
+// overdue loops follow.
+func (s *Summarizer) text(u core.User, g core.Segment, v core.Summary, open, overdue []core.Loop) string {
 	language := s.language(u)
 	// The day is named by its date, as the post stays in the chat.
 	parts := []string{fmt.Sprintf(say(language).Title, day.Name(g.Day.Label, "", language))}
-	markdown := certain(v.Markdown)
+	markdown := s.stillOpen(certain(v.Markdown), open)
 	for s.Tokens.Count(markdown) > mostTokens && strings.Contains(markdown, "\n") {
 		markdown = markdown[:strings.LastIndex(markdown, "\n")]
 	}
 	said := words.Headings(language, markup.StripRefs(strings.TrimPrefix(markdown, "## "+narrative+"\n")))
 	parts = append(parts, said)
+	if g.SinceSummary > 0 {
+		parts = append(parts, say(language).NotIn.Of(g.SinceSummary))
+	}
 	if closed := v.Settled(); len(closed) > 0 {
 		parts = append(parts, fmt.Sprintf(say(language).Reopen, closed[0]))
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/memory"
-	"github.com/everthread/everthread/core/when"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -257,8 +257,9 @@ func (r *Room) said(v *web.Visit, n int, m core.Message, snippet, query string) 
 		path += "?find=" + url.QueryEscape(words)
 	}
 	return hit{N: n, Who: say(v.Lang).Roles[string(m.Role)], Channel: v.ChannelName(m.Channel),
-		Moment: when.DateName(at, v.Lang) + ", " + at.Format(web.HourMinute), Stamp: at.Format(time.RFC3339),
-		Path: path, Snippet: pieces}
+		Moment: day.Name(at.Format(time.DateOnly), v.Today.Label, v.Lang) + ", " + at.Format(web.HourMinute),
+		Stamp:  at.Format(time.RFC3339),
+		Path:   path, Snippet: pieces}
 }
 
 func whyFound(v *web.Visit, h core.Hit) []fact {

@@ -62,11 +62,6 @@ func (t Table) deleteAll() string {
 		` WHERE ` + t.Owner + ` = $1)`
 }
 
-// textual reports whether a column holds text.
-func (t Table) textual(column string) bool {
-	return slices.Contains(slices.Concat(t.Words, t.Sealed, t.Plain), column)
-}
-
 // MergeRule says what happens to rows in a merge.
 type MergeRule string
 
@@ -217,12 +212,6 @@ func tablesOfWork() []Table {
 		{Name: "rates", Plain: []string{"key"}},
 		{Name: "grants", Plain: []string{"day", "worker"}},
 	}
-}
-
-// tableOf returns a table by its name.
-func tableOf(name string) Table {
-	all := Tables()
-	return all[slices.IndexFunc(all, func(t Table) bool { return t.Name == name })]
 }
 
 // owned returns a table whose rows belong to users.
