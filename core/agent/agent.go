@@ -7,7 +7,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,9 +14,6 @@ import (
 
 	"github.com/everthread/everthread/core"
 )
-
-// ErrEmpty means that the model gave an empty answer twice.
-var ErrEmpty = errors.New("the model gave an empty answer twice")
 
 // Request describes one run. Model, Messages, Tools, Journal, Permit, Tokenizer, Now and
 // the numbers without a meaning of 0 are required.
@@ -119,9 +115,9 @@ type Outcome struct {
 	Tainted  bool // the model read foreign words
 }
 
-// Run calls the model until it answers. Errors are those of the model, the journal and the context, ErrEmpty, and
-// a *core.ModelError of kind ModelRejected if the model refused before its first word, or with core.ErrThoughtOnly. The
-// outcome is valid with an error, too.
+// Run calls the model until it answers. Errors are those of the model, the journal and the context, and a
+// *core.ModelError of kind ModelRejected if the model refused before its first word, or with core.ErrThoughtOnly or
+// core.ErrEmpty. The outcome is valid with an error, too.
 func Run(ctx context.Context, req Request) (Outcome, error) {
 	r := newRun(req)
 	err := r.decided(ctx)
@@ -264,7 +260,7 @@ func (r *run) note(role core.Role, text string) {
 func (r *run) add(m core.ModelMessage, toolName string) {
 	r.push(m, r.tainted)
 	r.out.Messages = append(r.out.Messages, core.NewMessage{Role: m.Role, Kind: core.KindChat, Text: m.Content,
-		Tokens: core.TokensOf(r.Tokenizer, m.Content, m.ToolCalls),
+		Tokens:    core.TokensOf(r.Tokenizer, m.Content, m.ToolCalls),
 		ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: toolName, SentAt: r.Now(), Tainted: r.tainted,
 	})
 }
