@@ -156,7 +156,12 @@ var answers = map[string]struct {
 			"/unlink --split", "/unlink oui"}},
 	"unlink-split": {func(w *world) { w.also(w.ada, "terminal", "home") }, "",
 		[]string{"/unlink terminal --split", "/unlink"}},
-	"link-none": {nil, "", []string{"/link", "/unlink --split"}},
+	"unlink-browsers-own": {func(w *world) { w.also(w.ada, "terminal", "home"); w.browser(w.ada, w.ada) }, "",
+		[]string{"/unlink terminal", "/unlink yes"}},
+	"unlink-browsers-cli": {func(w *world) { w.also(w.ada, "terminal", "home"); w.browser(w.ada, core.Address{}) }, "",
+		[]string{"/unlink terminal --split", "/unlink terminal"}},
+	"unlink-browsers-other": {func(w *world) { w.browser(w.bo, core.Address{}) }, "", []string{"/unlink yes"}},
+	"link-none":             {nil, "", []string{"/link", "/unlink --split"}},
 	"pair": {func(w *world) {
 		w.stranger("Cléo *the* cat", "333", "ABCD2345")
 		w.later(time.Minute).stranger("", "444", "EFGH6789")
@@ -176,6 +181,17 @@ func (w *world) code(a core.Address, code string) {
 	_, err := w.Note(w.ctx, core.Note{User: u.ID, Now: w.now,
 		Effects: []core.Effect{core.NewLink{Code: core.Code{Hash: trust.CodeHash(code), Address: a, Created: w.now,
 			Expires: w.now.Add(10 * time.Minute)}}}})
+	must(w.t, err)
+}
+
+// browser signs a browser of a user in, by a link that was requested at an address; the empty one: the command line.
+func (w *world) browser(of, through core.Address) {
+	w.t.Helper()
+	_, u := w.identify(of)
+	must(w.t, w.PutCode(w.ctx, core.Code{Kind: core.CodeWeb, Hash: "link", User: u.ID, Address: through, Created: w.now,
+		Expires: w.now.Add(time.Hour)}))
+	_, err := w.SignIn(w.ctx, "link", core.Session{Hash: "session", CreatedAt: w.now, UsedAt: w.now,
+		Expires: w.now.Add(time.Hour)}, w.now)
 	must(w.t, err)
 }
 

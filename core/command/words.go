@@ -163,6 +163,7 @@ type texts struct {
 	LinkTold                                  string // the other side, where it was accepted
 	LinkJoins                                 string // the other side, where it was said
 	Unlinked, Splitting                       string // address
+	UnlinkedBrowsers                          string
 	ThreadsMore, NoThread, LoopsMore, TakenNothing, NoLoop, MemoryMore, NoItem, AlwaysMissing, AlwaysMore, TasksMore,
 	TaskPaused, NoTask, RemindersMore, NoReminder string // number
 	ThreadOpened, ThreadUsed, InThread                             string // title
