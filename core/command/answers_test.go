@@ -128,8 +128,14 @@ var answers = map[string]struct {
 				User: user, Expires: w.now.Add(10 * time.Minute)}, nil
 		}
 	}, "", []string{"/export", "/web"}},
-	"undo":        {nil, "", []string{"/undo", "/undo 7"}},
-	"mine":        {nil, "", []string{"/mine", "/timezone Europe/Paris", "/link", "/mine"}},
+	"undo": {nil, "", []string{"/undo", "/undo 7"}},
+	"mine": {nil, "", []string{"/mine", "/timezone Europe/Paris", "/link", "/mine"}},
+	"mine-gone": {func(w *world) {
+		w.also(w.ada, "terminal", "home")
+		w.send(core.Address{Channel: "terminal", External: "home"}, "/timezone Asia/Tokyo")
+		w.send(core.Address{Channel: "terminal", External: "home"}, "/language en")
+		w.send(core.Address{Channel: "terminal", External: "home"}, "/unlink")
+	}, "", []string{"/mine"}},
 	"export-none": {nil, "", []string{"/export"}},
 	"usage":       {func(w *world) { w.talk(w.ada, "hello") }, "", []string{"/usage"}},
 	"usage-budget": {func(w *world) {

@@ -187,7 +187,7 @@ func (t *tx) changedSettings(now core.Settings) string {
 			}
 		}
 	}
-	return strings.Join(slices.Sorted(maps.Keys(names)), ", ")
+	return strings.Join(slices.Sorted(maps.Keys(names)), ",")
 }
 
 // auditEffects audits effects that change an account or redact. Approvals are audited where they are stored.
