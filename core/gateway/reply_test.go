@@ -15,7 +15,8 @@ func TestReply_countsCallsBesideAQuestion(t *testing.T) {
 	t.Parallel()
 	call := core.ToolCall{ID: "1", Name: "task_set",
 		Arguments: `{"do":"` + strings.Repeat("water the roses ", 300) + `"}`}
-	a := core.Answer{Messages: []core.NewMessage{{Role: core.RoleAssistant, ToolCalls: []core.ToolCall{call}, Tokens: 1200},
+	a := core.Answer{Messages: []core.NewMessage{
+		{Role: core.RoleAssistant, ToolCalls: []core.ToolCall{call}, Tokens: 1200},
 		{Role: core.RoleTool, ToolCallID: "1", Text: "asked", Tokens: 1}}}
 	sayAlso(&a, "Shall I do this on my own?", false)
 	g := &Gateway{Options: Options{Tokens: tokens.New(), Calendar: day.Calendar{Zone: time.UTC}}}

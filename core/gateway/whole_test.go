@@ -184,5 +184,6 @@ func (w *world) also(text string) {
 	at.External = "77"
 	_, err := w.people().AddIdentity(w.t.Context(), core.Identity{User: 1, Address: at, LastUsed: time.Now()})
 	must(w.t, err)
-	w.receive(core.Inbound{Address: at, EventID: "also", NativeID: "also", Kind: core.InMessage, Text: text, SentAt: time.Now()})
+	w.receive(core.Inbound{Address: at, EventID: "also", NativeID: "also", Kind: core.InMessage, Text: text,
+		SentAt: time.Now()})
 }

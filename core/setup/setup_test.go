@@ -170,7 +170,8 @@ func TestBack_isAnEmptyAnswer(t *testing.T) {
 func TestBack_leadsToTheModels(t *testing.T) {
 	t.Parallel()
 	for _, lines := range [][]string{
-		{"other", "", "demo", "", ""}, {"other", "no address", "", "demo", "", ""}, {"other", "", "other", "", "demo", "", ""},
+		{"other", "", "demo", "", ""}, {"other", "no address", "", "demo", "", ""},
+		{"other", "", "other", "", "demo", "", ""},
 		{"other", "", "http://server/v1", "right", "", "", ""},
 	} {
 		a, out, _, err := talk(t, world{models: []string{"good"}}, defaults(), nil, "en", lines...)

@@ -53,7 +53,8 @@ func TestFromAnEmptyFolderToAnAnsweredMessage(t *testing.T) {
 	file, err := os.ReadFile(filepath.Join(w.Dir, "everthread.yaml")) // a service has no environment of ours
 	e2etest.Must(t, err)
 	for _, v := range w.Env {
-		if at, found := strings.CutPrefix(v, "EVERTHREAD_HTTP_LISTEN="); found && !strings.Contains(string(file), "listen: \""+at+"\"") {
+		if at, found := strings.CutPrefix(v, "EVERTHREAD_HTTP_LISTEN="); found &&
+			!strings.Contains(string(file), "listen: \""+at+"\"") {
 			t.Errorf("the address %s is not in\n%s", at, file)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"unicode"
 
 	"github.com/everthread/everthread/core"
-	folding "github.com/everthread/everthread/core/text"
 )
 
 // showing are the commands whose answers show messages, or what was made from them in other words.
@@ -71,10 +70,10 @@ func hashOf(words []string) uint64 {
 	return h.Sum64()
 }
 
-// wordsOf returns the folded words of a text. In writing without spaces each character counts as one.
+// wordsOf returns the words of a text in lower case. In writing without spaces each character counts as one.
 func wordsOf(s string) []string {
 	var b strings.Builder
-	for _, r := range folding.Fold(s) {
+	for _, r := range strings.ToLower(s) {
 		switch {
 		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
 			unicode.Myanmar):

@@ -49,7 +49,7 @@ func noteCases() []testCase {
 func testRedactNotices(b *bench) {
 	b.notice("before: the zebra sleeps in the shed", time.Time{})
 	b.sent(b.takeDelivery())
-	id, _ := b.exchange("Tell nobody that the Zébra sleeps in the shed, and my PIN", "ok")
+	id, _ := b.exchange("Tell nobody that the Zebra sleeps in the shed, and my PIN", "ok")
 	short, _ := b.exchange("hunter2", "ok")
 	b.effects(core.OpenLoop{Loop: core.Loop{Text: "who feeds striped horses on Sundays?", Sources: []core.MessageID{id}},
 		At: b.now})
