@@ -27,6 +27,8 @@ var (
 	// ErrThoughtOnly: the model only thought, twice, the second time without a limit.
 	ErrThoughtOnly = errors.New("the model used up its answer with thinking; lower llm.reasoning_effort, raise or remove " +
 		"llm.max_output_tokens, or use another model")
+	// ErrEmpty: the model wrote nothing, twice.
+	ErrEmpty = errors.New("the model gave an empty answer twice")
 	// ErrNewerSchema: the store was written by a newer release.
 	ErrNewerSchema = errors.New(
 		"the store was written by a newer version of everthread; start that version or restore a backup")

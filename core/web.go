@@ -18,6 +18,9 @@ type Session struct {
 	Expires   time.Time
 }
 
+// EndsWithout reports whether detaching an identity ends the session.
+func (s Session) EndsWithout(id IdentityID) bool { return s.Identity == id || s.Identity == 0 }
+
 // SessionStore keeps the sessions of the web page.
 type SessionStore interface {
 	// SignIn uses up a CodeWeb and starts a session of its user. The store sets s.User

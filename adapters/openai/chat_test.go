@@ -404,7 +404,8 @@ func TestOfficialTypes(t *testing.T) {
 	_, err = cl.CreateChatCompletion(t.Context(), sdk.ChatCompletionRequest{Model: "nothing",
 		Messages: []sdk.ChatCompletionMessage{{Role: "user", Content: "hello"}}})
 	var told *sdk.APIError
-	if !errors.As(err, &told) || told.HTTPStatusCode != 404 || told.Code != "model_not_found" || *told.Param != "model" {
+	if !errors.As(err, &told) || told.HTTPStatusCode != 404 || told.Code != "model_not_found" || *told.Param != "model" ||
+		!strings.Contains(told.Message, "everthread-long") || !strings.Contains(told.Message, "everthread-task") {
 		t.Errorf("%+v", err)
 	}
 	models, err := cl.ListModels(t.Context())

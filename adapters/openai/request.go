@@ -148,7 +148,7 @@ func noModel(name string) error {
 	}
 	return &failure{status: 404, kind: invalidRequest, code: "model_not_found", param: "model",
 		message: "There is no model " + name +
-			". There is everthread, the user's conversation; everthread-long, the same with all of it in the prompt; and everthread/NAME, a thread of its own of that name."}
+			". There is everthread, the user's conversation; everthread-long, the same with all of it in the prompt; everthread-task, which answers only the request's own messages; and everthread/NAME, a thread of its own of that name."}
 }
 
 func (q *question) takeFresh() error {

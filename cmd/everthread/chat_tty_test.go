@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -169,6 +170,59 @@ func TestChatAtATerminal(t *testing.T) {
 	k.see("You are talking as Owner")
 	k.see("> ")
 	k.press("\x03") // nothing is being written: it leaves
+	k.ends()
+}
+
+// TestAChatEndsWithItsAddress: whatever takes the terminal's address away ends the chat, which says so. The next chat
+// connects it again.
+func TestAChatEndsWithItsAddress(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		keys     string // typed in the chat
+		args     string // run beside it, before the keys
+		farewell string // from the assistant
+	}{
+		"unlinked here":          {"/unlink yes\r", "", "Disconnected:"},
+		"unlinked by its number": {"/unlink 1 yes\r", "", "Disconnected:"},
+		"with words after it":    {"/unlink yes\rimportant words 4711\r", "", "Disconnected:"},
+		"the user is deleted":    {"hello\r", "users delete Ben --yes", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, chat := t.TempDir(), []string{"chat"}
+			if c.args != "" {
+				runsOnce(t, dir, "migrate", "up")
+				runsOnce(t, dir, "users", "add", "Ben")
+				chat = append(chat, "--user", "Ben")
+			}
+			k := sitDown(t, dir, nil, chat...)
+			k.see("> ")
+			if c.args != "" {
+				runsOnce(t, dir, strings.Fields(c.args)...)
+			}
+			k.press(c.keys)
+			k.see(c.farewell)
+			k.see("This terminal is no longer connected to the conversation. `everthread chat` connects it again.")
+			k.ends()
+			if log, err := os.ReadFile(filepath.Join(dir, "data", "chat.log")); err != nil ||
+				strings.Contains(string(log), "look for answers") {
+				t.Errorf("%v, the log has %s", err, log)
+			}
+			k = sitDown(t, dir, nil, "chat")
+			k.see("> ")
+			k.press("back\r")
+			k.see("I heard “back”")
+			k.see("> ")
+			k.press("\x04")
+			k.ends()
+		})
+	}
+}
+
+// runsOnce runs a command to its end.
+func runsOnce(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	k := sitDown(t, dir, nil, args...)
 	k.ends()
 }
 

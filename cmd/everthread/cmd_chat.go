@@ -189,6 +189,10 @@ func (t *sitting) talk(ctx context.Context, leave context.CancelFunc) error {
 	group.Go(func() error { t.interrupts(work, leave); return nil })
 	context.AfterFunc(work, leave)
 	err := t.channel.Run(ctx, t.Gateway)
+	if errors.Is(err, core.ErrNotFound) {
+		fmt.Fprintln(t.con.err, t.con.words().ChatUnlinked)
+		err = nil
+	}
 	stop()
 	return errors.Join(err, group.Wait())
 }
@@ -215,10 +219,11 @@ func (t *sitting) interrupts(ctx context.Context, leave context.CancelFunc) {
 }
 
 func (t *sitting) live() *live.Sitting {
-	return &live.Sitting{Store: t.Store, Address: t.channel.Address(), Since: t.started, Budget: t.Turns}
+	return &live.Sitting{Store: t.Store, Address: t.channel.Address(), User: t.user.ID, Since: t.started, Budget: t.Turns}
 }
 
-// answered waits until everything written here is answered, and the replies are printed.
+// answered waits until everything written here is answered, and the replies are printed. It returns core.ErrNotFound
+// if the terminal is nobody's any more: what is typed would reach nobody.
 func (t *sitting) answered(ctx context.Context) error {
 	t.stopping.Store(false)
 	t.waiting.Store(true)

@@ -193,13 +193,14 @@ func (b *beginning) mayOverwrite(ctx context.Context) error {
 // place adds the answers that need no question.
 func (b *beginning) place(given configs.Config) {
 	a, d := &b.answers, configs.Default()
+	a.DataDir = given.DataDir // a service has no such environment
 	if unset, err := filepath.Abs(d.DataDir); err == nil && given.DataDir == unset {
 		a.DataDir = filepath.Join(filepath.Dir(b.file), "data")
 	}
 	if a.Database == "" && given.DatabaseURL != "" {
 		a.Database, a.Secret = string(given.DatabaseURL), string(given.SecretKey)
 	}
-	if given.HTTP.Listen == d.HTTP.Listen {
+	if a.Listen = given.HTTP.Listen; a.Listen == d.HTTP.Listen {
 		a.Listen = server.FreeNear(d.HTTP.Listen)
 	}
 }

@@ -73,7 +73,7 @@ func (u usersAddCmd) Run(ctx context.Context, d *opened) error {
 	}
 	i := slices.IndexFunc(users, func(other core.User) bool { return strings.EqualFold(other.Name, name) })
 	if i >= 0 && !u.Another {
-		return fmt.Errorf("there is a %s already (user %d); --another adds somebody else of that name",
+		return fmt.Errorf("somebody is called %s already (user %d); --another adds somebody else of that name",
 			trust.Line(users[i].Name), users[i].ID)
 	}
 	added, err := d.store.AddUser(ctx, core.User{Name: name, Role: core.RoleMember, CreatedAt: clock()()})

@@ -155,8 +155,8 @@ type texts struct {
 	DeleteFiles, DeleteClean, DeleteLook, Gone, GoneWhole, GoneLeft, LinkAsk, Linked, ConfigRight, SchemaGood, SchemaWent,
 	SchemaOld, BackupMade, BackupRemoved, BackupReadable, BytesRead, BytesUnpacked, Restored, RestoredAside, RestoredLeft,
 	RestoredKey, RestoredTwice, ExportUnnoted, Exported, ExportDays, ExportSoFar, Forgotten, TracesNone, SecretNew,
-	SecretNext, SecretHow, ChatHello, ChatOwner, ChatRetry, ImportReading, ImportDry, ImportProgress, ImportDone,
-	ImportPaused, ImportProposed, ImportNowhere string
+	SecretNext, SecretHow, ChatHello, ChatOwner, ChatRetry, ChatUnlinked, ImportReading, ImportDry, ImportProgress,
+	ImportDone, ImportPaused, ImportProposed, ImportNowhere string
 	ImportBack, ImportMissing, ImportUnsummarized, ImportSummaries, ImportSearch, ContentDigest string
 	Messages, Tokens, Attachments, People, WebLink, Traces, Resealed, Unembedded, Reembedding, ImportDays,
 	ImportFiles, ImportLeftOut words.Counted

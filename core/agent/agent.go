@@ -7,7 +7,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,9 +14,6 @@ import (
 
 	"github.com/everthread/everthread/core"
 )
-
-// ErrEmpty means that the model gave an empty answer twice.
-var ErrEmpty = errors.New("the model gave an empty answer twice")
 
 // Request describes one run. Model, Messages, Tools, Journal, Permit, Tokenizer, Now and
 // the numbers without a meaning of 0 are required.
@@ -119,9 +115,9 @@ type Outcome struct {
 	Tainted  bool // the model read foreign words
 }
 
-// Run calls the model until it answers. Errors are those of the model, the journal and the context, ErrEmpty, and
-// a *core.ModelError of kind ModelRejected if the model refused before its first word, or with core.ErrThoughtOnly. The
-// outcome is valid with an error, too.
+// Run calls the model until it answers. Errors are those of the model, the journal and the context, and a
+// *core.ModelError of kind ModelRejected if the model refused before its first word, or with core.ErrThoughtOnly or
+// core.ErrEmpty. The outcome is valid with an error, too.
 func Run(ctx context.Context, req Request) (Outcome, error) {
 	r := newRun(req)
 	err := r.decided(ctx)

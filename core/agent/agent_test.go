@@ -242,7 +242,7 @@ func TestEmptyAnswerIsTriedOnceMore(t *testing.T) {
 		t.Errorf("%+v, %v", out, err)
 	}
 	out, err = Run(t.Context(), request(llmtest.Replies(llmtest.Say("")), nil))
-	if !errors.Is(err, ErrEmpty) || out.Steps != 2 || len(out.Messages) != 0 {
+	if !errors.Is(err, core.ErrEmpty) || out.Steps != 2 || len(out.Messages) != 0 {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -406,7 +406,7 @@ func TestAnEmptyAnswerIsNotTriedAgainOverTheBudget(t *testing.T) {
 	m := llmtest.Replies(llmtest.Say(""), llmtest.Say("more"))
 	req := request(m, nil)
 	req.More = func(context.Context, core.ModelRequest) (bool, error) { return false, nil }
-	if _, err := Run(t.Context(), req); !errors.Is(err, ErrEmpty) || len(m.Requests()) != 1 {
+	if _, err := Run(t.Context(), req); !errors.Is(err, core.ErrEmpty) || len(m.Requests()) != 1 {
 		t.Errorf("%d calls, %v", len(m.Requests()), err)
 	}
 }

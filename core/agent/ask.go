@@ -50,13 +50,14 @@ func (r *run) ask(ctx context.Context, tools []core.ToolSpec) (answer, error) {
 
 // unusable returns why there is no answer; nil: there is one.
 func (a *answer) unusable() error {
-	switch {
-	case !a.empty():
+	if !a.empty() {
 		return nil
-	case a.thought:
-		return &core.ModelError{Kind: core.ModelRejected, Err: core.ErrThoughtOnly}
 	}
-	return ErrEmpty
+	why := core.ErrEmpty
+	if a.thought {
+		why = core.ErrThoughtOnly
+	}
+	return &core.ModelError{Kind: core.ModelRejected, Err: why}
 }
 
 // complete reads one completion to its end. With an error the answer is incomplete.

@@ -262,7 +262,7 @@ func (r *run) reconsider(ctx context.Context, first answer) (answer, error) {
 		r.OnText(first.text)
 	}
 	var m *core.ModelError
-	if ctx.Err() == nil && (errors.As(err, &m) || errors.Is(err, ErrEmpty)) {
+	if ctx.Err() == nil && errors.As(err, &m) {
 		err = nil
 	}
 	return first, err

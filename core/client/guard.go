@@ -71,11 +71,11 @@ func readScopes(u core.User, names []string) ([]core.Capability, error) {
 			names[i], n = string(core.CanTalk), string(core.CanTalk)
 		}
 		if !slices.Contains(Scopes(), core.Capability(n)) {
-			return nil, core.Refuse("%q is no scope; there are talk (or chat), read, memory, admin and own", n)
+			return nil, core.Refuse("%q is no scope; there are chat, read, memory, admin and own", n)
 		}
 	}
 	if slices.Equal(slices.Compact(names), []string{string(core.OwnWords)}) || len(names) == 0 {
-		return nil, core.Refuse("a key needs at least one scope: talk, read, memory or admin; own is in addition")
+		return nil, core.Refuse("a key needs at least one scope: chat, read, memory or admin; own is in addition")
 	}
 	if slices.Contains(names, string(core.CanAdmin)) && u.Role != core.RoleOwner {
 		return nil, core.Refuse("only the owner's keys may have the scope admin")

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -121,7 +122,8 @@ func (c *Commands) mine(ctx context.Context, r *request) (core.Outcome, error) {
 	}
 	return list(r.words.MineTitle, rows, func(row core.AuditRow) string {
 		at := row.At.In(c.location(r)).Format("2006-01-02 15:04")
-		return "- " + at + " · " + trust.AuditLine(r.lang, row) + " · " + trust.Through(r.lang, row, names[row.ViaID])
+		through := trust.Through(r.lang, row, cmp.Or(names[row.ViaID], r.words.MineGone))
+		return "- " + at + " · " + trust.AuditLine(r.lang, row) + " · " + through
 	}), nil
 }
 

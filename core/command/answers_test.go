@@ -128,8 +128,14 @@ var answers = map[string]struct {
 				User: user, Expires: w.now.Add(10 * time.Minute)}, nil
 		}
 	}, "", []string{"/export", "/web"}},
-	"undo":        {nil, "", []string{"/undo", "/undo 7"}},
-	"mine":        {nil, "", []string{"/mine", "/timezone Europe/Paris", "/link", "/mine"}},
+	"undo": {nil, "", []string{"/undo", "/undo 7"}},
+	"mine": {nil, "", []string{"/mine", "/timezone Europe/Paris", "/link", "/mine"}},
+	"mine-gone": {func(w *world) {
+		w.also(w.ada, "terminal", "home")
+		w.send(core.Address{Channel: "terminal", External: "home"}, "/timezone Asia/Tokyo")
+		w.send(core.Address{Channel: "terminal", External: "home"}, "/language en")
+		w.send(core.Address{Channel: "terminal", External: "home"}, "/unlink")
+	}, "", []string{"/mine"}},
 	"export-none": {nil, "", []string{"/export"}},
 	"usage":       {func(w *world) { w.talk(w.ada, "hello") }, "", []string{"/usage"}},
 	"usage-budget": {func(w *world) {
@@ -154,7 +160,12 @@ var answers = map[string]struct {
 	"unlink": {func(w *world) { linking(w); w.also(w.ada, "terminal", "home") }, "",
 		[]string{"/unlink list", "/unlink liste", "/unlink 7", "/unlink garden", "/unlink 2", "/unlink",
 			"/unlink oui"}},
-	"link-none": {nil, "", []string{"/link", "/unlink"}},
+	"unlink-browsers-own": {func(w *world) { w.also(w.ada, "terminal", "home"); w.browser(w.ada, w.ada) }, "",
+		[]string{"/unlink terminal", "/unlink yes"}},
+	"unlink-browsers-cli": {func(w *world) { w.also(w.ada, "terminal", "home"); w.browser(w.ada, core.Address{}) }, "",
+		[]string{"/unlink terminal"}},
+	"unlink-browsers-other": {func(w *world) { w.browser(w.bo, core.Address{}) }, "", []string{"/unlink yes"}},
+	"link-none":             {nil, "", []string{"/link", "/unlink"}},
 	"pair": {func(w *world) {
 		w.stranger("Cléo *the* cat", "333", "ABCD2345")
 		w.later(time.Minute).stranger("", "444", "EFGH6789")
@@ -174,6 +185,17 @@ func (w *world) code(a core.Address, code string) {
 	_, err := w.Note(w.ctx, core.Note{User: u.ID, Now: w.now,
 		Effects: []core.Effect{core.NewLink{Code: core.Code{Hash: trust.CodeHash(code), Address: a, Created: w.now,
 			Expires: w.now.Add(10 * time.Minute)}}}})
+	must(w.t, err)
+}
+
+// browser signs a browser of a user in, by a link that was requested at an address; the empty one: the command line.
+func (w *world) browser(of, through core.Address) {
+	w.t.Helper()
+	_, u := w.identify(of)
+	must(w.t, w.PutCode(w.ctx, core.Code{Kind: core.CodeWeb, Hash: "link", User: u.ID, Address: through, Created: w.now,
+		Expires: w.now.Add(time.Hour)}))
+	_, err := w.SignIn(w.ctx, "link", core.Session{Hash: "session", CreatedAt: w.now, UsedAt: w.now,
+		Expires: w.now.Add(time.Hour)}, w.now)
 	must(w.t, err)
 }
 

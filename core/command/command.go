@@ -255,7 +255,7 @@ func (c *Commands) run(ctx context.Context, r *request, cmd command) (core.Outco
 		return refused(r.say(r.words.OwnerOnly))
 	}
 	if r.in.Program && !trust.Allows(r.in.Grants, cmd.needs) {
-		return refused(r.sayf(r.words.ProgramMayNot, cmd.name, trust.Word(cmd.needs)))
+		return refused(r.sayf(r.words.ProgramMayNot, cmd.name, cmd.needs))
 	}
 	out, err := cmd.run(ctx, r)
 	if err != nil {

@@ -137,7 +137,12 @@ func (c *Commands) unlink(ctx context.Context, r *request) (core.Outcome, error)
 	case len(all) == 1 && !a.sure:
 		return r.say(r.words.UnlinkLast), nil
 	}
-	return r.sayf(r.words.Unlinked, placeName(i)).With(core.Unlink{Identity: i.ID, At: r.now}), nil
+	out := r.sayf(r.words.Unlinked, placeName(i))
+	sessions, err := c.Store.Sessions(ctx, r.user.ID, r.now)
+	if slices.ContainsFunc(sessions, func(s core.Session) bool { return s.EndsWithout(i.ID) }) {
+		out.Text += " " + r.words.UnlinkedBrowsers
+	}
+	return out.With(core.Unlink{Identity: i.ID, At: r.now}), err
 }
 
 // unlinking holds the arguments of /unlink.

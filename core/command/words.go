@@ -148,7 +148,7 @@ type texts struct {
 	ApprovalByName, ContinueBusy, ContinueNothing                                                             string
 	LoopsTitle, StaleTitle, NoLoops, NotYours, DoneWhich, UndoTitle, UndoNone, AccountYes, AccountNo          string
 	SearchWhat, SearchWords, FromYou, FromMe, FromTool, FromSummary, FromFile, SaidBefore, SaidAfter          string
-	MemoryTitle, MemoryEmpty, MemoryOff, MemoryOn, ArchiveWhich, MineTitle, MineNone                          string
+	MemoryTitle, MemoryEmpty, MemoryOff, MemoryOn, ArchiveWhich, MineTitle, MineGone, MineNone                string
 	RememberWhat, RememberUnknown, RememberRefused, ForgetWhat, ForgetUnknown, Forgotten                      string
 	AlwaysTitle, AlwaysNone, AlwaysWaiting, AlwaysWhich, AlwaysDeclined                                       string
 	TaskDeclined, TasksTitle, NoTasks, TaskCancelWhich, RemindersTitle, NoReminders, ReceiptHere, CancelWhich string
@@ -163,6 +163,7 @@ type texts struct {
 	LinkTold, LinkMerged                      string // the other side, where it was accepted
 	LinkJoins                                 string // the other side, where it was said
 	Unlinked                                  string // address
+	UnlinkedBrowsers                          string
 	ThreadsMore, NoThread, LoopsMore, TakenNothing, NoLoop, MemoryMore, NoItem, AlwaysMissing, AlwaysMore, TasksMore,
 	TaskPaused, NoTask, RemindersMore, NoReminder string // number
 	ThreadOpened, ThreadUsed, InThread                             string // title

@@ -19,6 +19,10 @@ const (
 	lastBackoff  = time.Minute
 )
 
+// emptyTries is how often a turn may fail before an empty answer is taken for the model's answer to this request: it
+// may be chance, and most often is about the request.
+const emptyTries = 3
+
 // failed decides how a turn continues after an error: it restarts, is handed back for a
 // later retry, or is given up with a message that says so.
 func (g *Gateway) failed(ctx context.Context, r *running, u core.User, err error) error {
@@ -39,14 +43,15 @@ func (g *Gateway) failed(ctx context.Context, r *running, u core.User, err error
 	}
 	now := g.Now()
 	wait := g.backoff(t.Failures, m)
-	if t.Task != 0 && (spent(err) || hopeless(m)) {
+	given := hopeless(m) && (t.Failures >= emptyTries || !errors.Is(m, core.ErrEmpty))
+	if t.Task != 0 && (spent(err) || given) {
 		return g.failTask(t, u, causeOf(err), err)
 	}
 	since := t.StartedAt
 	if t.Failures == 0 {
 		since = now // a turn that waited while no process ran still gets its retries
 	}
-	if hopeless(m) || now.Add(wait).Sub(since) > g.Settings.GiveUpAfter {
+	if given || now.Add(wait).Sub(since) > g.Settings.GiveUpAfter {
 		g.Log.Error("turn given up", zap.Int64("user", int64(t.User)), zap.Int64("turn", int64(t.ID)), zap.Error(err))
 		if err := g.giveUp(t, u, core.TurnFailed, err); err != nil {
 			return err
@@ -60,7 +65,7 @@ func (g *Gateway) failed(ctx context.Context, r *running, u core.User, err error
 	return fmt.Errorf("retry in %s: %w", wait.Round(time.Millisecond), err)
 }
 
-// hopeless reports whether the same request can only fail again.
+// hopeless reports whether the same request can only fail again; an empty answer may be one more by chance.
 func hopeless(m *core.ModelError) bool {
 	if m == nil {
 		return false
@@ -131,6 +136,8 @@ func (g *Gateway) apology(u core.User, cause error, dropped bool) string {
 		return w.GaveUpThoughtOwner
 	case errors.Is(m, core.ErrThoughtOnly) && !dropped:
 		return w.GaveUpThought
+	case errors.Is(m, core.ErrEmpty) && !dropped:
+		return w.GaveUpEmpty
 	case owner && operators(m):
 		return fmt.Sprintf(w.GaveUpOwner, quote(m.Err.Error()))
 	case operators(m):

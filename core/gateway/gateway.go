@@ -409,7 +409,7 @@ type texts struct {
 	GaveUpOwner                    string // %s: what the model's server said
 	GaveUpSetup                    string
 	GaveUpRefused, GaveUpDropped   string
-	GaveUpThought                  string
+	GaveUpThought, GaveUpEmpty     string
 	GaveUpThoughtOwner             string
 	MembersUnanswered              string // %s: what the model's server said
 	NotDelivered, NotReached       string // %s: where, what

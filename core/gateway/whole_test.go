@@ -130,3 +130,60 @@ func TestRefusal_isToldOnce(t *testing.T) {
 		t.Errorf("the model was called %d times", w.brain.calls)
 	}
 }
+
+// TestAnEmptyAnswer_isAboutItsMessage gives up a message that the model answers with nothing after a few tries, says so,
+// and answers what comes from another app, without taking it up again.
+func TestAnEmptyAnswer_isAboutItsMessage(t *testing.T) {
+	t.Parallel()
+	away := &core.ModelError{Kind: core.ModelDown, Err: errors.New("away")}
+	empty := &core.ModelError{Kind: core.ModelRejected, Err: core.ErrEmpty}
+	for name, c := range map[string]struct {
+		errs  []error // of the first tries; nil: an answer; the last is repeated
+		calls int
+		says  string
+	}{
+		"always":              {[]error{empty}, 4, "wrote nothing"},
+		"by chance":           {[]error{empty, nil}, 2, "re: odd"},
+		"twice":               {[]error{empty, empty, nil}, 3, "re: odd"},
+		"after other trouble": {[]error{away, away, away, empty}, 4, "wrote nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			begin := time.Now()
+			w := newWorld(t, func(o *gateway.Options) {
+				o.Now = func() time.Time { return begin.Add(10 * time.Since(begin)) }
+				o.Jobs.Now, o.Jobs.Lease, o.Settings.GiveUpAfter = o.Now, time.Minute, 10*time.Minute
+			})
+			odd := 0
+			w.brain.script = func(_ context.Context, in string, _ core.Progress) (string, error) {
+				if !strings.Contains(in, "odd") {
+					return "re: " + in, nil
+				}
+				odd++
+				if err := c.errs[min(odd, len(c.errs))-1]; err != nil {
+					return "", err
+				}
+				return "re: " + in, nil
+			}
+			w.say("odd")
+			if got := w.sent(1); !strings.Contains(got, c.says) || odd != c.calls {
+				t.Errorf("after %d tries the person reads %q", odd, got)
+			}
+			w.also("other app")
+			if got := w.sent(2); got != "re: other app" || odd != c.calls {
+				t.Errorf("after %d tries the other app reads %q", odd, got)
+			}
+		})
+	}
+}
+
+// also receives a message of Ada from another app.
+func (w *world) also(text string) {
+	w.t.Helper()
+	at := w.address()
+	at.External = "77"
+	_, err := w.people().AddIdentity(w.t.Context(), core.Identity{User: 1, Address: at, LastUsed: time.Now()})
+	must(w.t, err)
+	w.receive(core.Inbound{Address: at, EventID: "also", NativeID: "also", Kind: core.InMessage, Text: text,
+		SentAt: time.Now()})
+}

@@ -6,6 +6,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -190,6 +191,7 @@ type SittingStore interface {
 type Sitting struct {
 	Store   SittingStore
 	Address core.Address
+	User    core.UserID // who sat down; the address may be taken from them
 	Since   time.Time
 	Budget  Budget
 }
@@ -201,12 +203,13 @@ const (
 )
 
 // Wait waits until the sitting is settled. Until then it calls tell after each check, with
-// the running turn, if any, and with the error of the check.
+// the running turn, if any, and with the error of the check. It returns core.ErrNotFound when the address is nobody's
+// any more, and what was sent to it has arrived.
 func (s *Sitting) Wait(ctx context.Context, tell func(running *core.Turn, err error)) error {
 	for wait := firstLook; ctx.Err() == nil; wait = min(wait*5/4, lastLook) {
 		done, running, err := s.Settled(ctx)
 		if done {
-			return nil
+			return err
 		}
 		tell(running, err)
 		job.Wait(ctx, wait)
@@ -240,9 +243,16 @@ func readable(m core.Message) bool {
 }
 
 // Settled reports whether no more answers are expected: all messages of the address are
-// answered, and the answers have been sent. running is the running turn, or nil.
+// answered, and the answers have been sent. running is the running turn, or nil. If the address is nobody's any more,
+// it is done with core.ErrNotFound.
 func (s *Sitting) Settled(ctx context.Context) (done bool, running *core.Turn, err error) {
 	i, u, err := s.Store.Identify(ctx, s.Address)
+	if errors.Is(err, core.ErrNotFound) {
+		if sending, err := s.sending(ctx, s.User); err != nil || len(sending) > 0 {
+			return false, nil, err
+		}
+		return true, nil, err
+	}
 	if err != nil {
 		return false, nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -20,7 +21,11 @@ import (
 func Listen(key, address string) (net.Listener, error) {
 	ln, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w; set %s to an address that is free", address, Cause(err), key)
+		free := "an address that is free"
+		if near := FreeNear(address); errors.Is(err, syscall.EADDRINUSE) && near != "" {
+			free += ", such as " + near
+		}
+		return nil, fmt.Errorf("listen on %s: %w; set %s to %s", address, Cause(err), key, free)
 	}
 	return ln, nil
 }

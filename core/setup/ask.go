@@ -29,6 +29,7 @@ type Question struct {
 	Unattended string
 	Secret     bool // the answer is not shown
 	Empty      bool // the empty answer is valid
+	Back       bool // the empty answer of a person leads back
 }
 
 // Option is one choice of a question.
@@ -60,7 +61,7 @@ var ErrUnanswered = errors.New("nobody answers")
 func (q Question) choose(answer string) (value string, ok bool) {
 	answer = strings.TrimSpace(answer)
 	if answer == "" {
-		return q.Default, q.Default != "" || q.Empty
+		return q.Default, q.Default != "" || q.Empty || q.Back
 	}
 	if len(q.Options) == 0 {
 		return answer, true

@@ -139,9 +139,12 @@ func (q *asking) provider(ctx context.Context, c *candidate) error {
 		}
 	}
 	for c.service.name == "other" && c.BaseURL == "" {
-		answer, err := q.Asker.Ask(ctx, Question{ID: "url", Title: q.URLTitle, Help: q.URLHelp})
+		answer, err := q.Asker.Ask(ctx, Question{ID: "url", Title: q.URLTitle, Help: q.URLHelp + "\n" + q.Back, Back: true})
 		if err != nil {
 			return err
+		}
+		if answer == "" {
+			return q.provider(ctx, c)
 		}
 		if c.BaseURL, err = address(answer); err != nil {
 			q.Say(q.URLWrong)

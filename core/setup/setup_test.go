@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +163,27 @@ func TestBack_isAnEmptyAnswer(t *testing.T) {
 			!strings.Contains(out, "An empty answer leads back.") && lines[2] != "database" {
 			t.Errorf("%q: %d answers, %v, %v\n%s", lines, n, a, err, out)
 		}
+	}
+}
+
+// TestBack_leadsToTheModels leaves the question for the address of a server for the list of models.
+func TestBack_leadsToTheModels(t *testing.T) {
+	t.Parallel()
+	for _, lines := range [][]string{
+		{"other", "", "demo", "", ""}, {"other", "no address", "", "demo", "", ""},
+		{"other", "", "other", "", "demo", "", ""},
+		{"other", "", "http://server/v1", "right", "", "", ""},
+	} {
+		a, out, _, err := talk(t, world{models: []string{"good"}}, defaults(), nil, "en", lines...)
+		if err != nil || (a.LLM.BaseURL == "") != slices.Contains(lines, "demo") ||
+			!strings.Contains(out, "An empty answer leads back.") {
+			t.Errorf("%q: %+v, %v\n%s", lines, a.LLM, err, out)
+		}
+	}
+	z := &setup.Wizard{Asker: &setup.Prepared{Answers: map[string]string{"provider": "other"}}, Say: func(string) {},
+		Language: "en", Given: defaults(), Environ: func(string) string { return "" }, Try: world{}, Now: time.Now()}
+	if _, err := z.Run(t.Context()); err == nil || !strings.Contains(err.Error(), `"url"`) {
+		t.Errorf("without the address: %v", err)
 	}
 }
 

@@ -50,6 +50,14 @@ func TestFromAnEmptyFolderToAnAnsweredMessage(t *testing.T) {
 		"everthread.yaml")) {
 		t.Errorf("the unit is\n%s", unit)
 	}
+	file, err := os.ReadFile(filepath.Join(w.Dir, "everthread.yaml")) // a service has no environment of ours
+	e2etest.Must(t, err)
+	for _, v := range w.Env {
+		if at, found := strings.CutPrefix(v, "EVERTHREAD_HTTP_LISTEN="); found &&
+			!strings.Contains(string(file), "listen: \""+at+"\"") {
+			t.Errorf("the address %s is not in\n%s", at, file)
+		}
+	}
 	info, err := os.Stat(filepath.Join(w.Dir, "everthread.yaml"))
 	e2etest.Must(t, err)
 	if info.Mode().Perm() != 0o600 {

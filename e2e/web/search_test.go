@@ -3,6 +3,7 @@
 package web
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/everthread/everthread/e2e/e2etest"
@@ -12,6 +13,8 @@ import (
 func TestASearchIsNarrowedAndComesBack(t *testing.T) {
 	v := newVisitor(t, "")
 	v.Look(360, "light", "en")
+	v.Send("https://example.org/" + strings.Repeat("x", 150)) // stands beside the hit
+	v.Sees(".entry.agent", "example.org")
 	v.Send("Where does the **ferry** to Groix leave?")
 	v.Sees(".entry.agent", "ferry")
 	v.Open("/search")
@@ -23,6 +26,7 @@ func TestASearchIsNarrowedAndComesBack(t *testing.T) {
 	v.Press(".search", "Go")
 	v.Sees("main h2", "1 result")
 	v.Sees(".hit-head", "You")
+	v.Sees(".hit .beside", "example.org")
 	v.Comes("location.search.includes('who=me')")
 	if !v.Is("document.documentElement.scrollWidth <= 360") {
 		t.Errorf("the page is too wide:\n%s", v.Shown())

@@ -68,6 +68,20 @@ func TestAPhoneSendsByTheButton(t *testing.T) {
 	v.run(t, []deed{{"", "#send", says(".entry.agent .prose", "second line"), false}})
 }
 
+// The actions that a tap on the newest answer shows are seen, not behind the composer.
+func TestTheActionsOfTheNewestAnswerAreSeen(t *testing.T) {
+	v := newPhone(t)
+	v.run(t, signsIn)
+	v.run(t, phone)
+	v.run(t, []deed{{"", "#send", says(".entry.agent .prose", "first line"), false}})
+	const quick = `[...document.querySelectorAll(".entry.agent.said .quick")].at(-1).getBoundingClientRect()`
+	e2etest.Js[bool](v.Tab, `(scrollTo(0, document.body.scrollHeight), true)`)
+	id := e2etest.Js[string](v.Tab, `[...document.querySelectorAll(".entry.agent.said")].at(-1).id`)
+	v.hand.press(v, "#"+id+" .prose > :first-child")
+	v.Comes(quick + `.height > 0`)
+	v.Comes(quick + `.bottom <= document.querySelector(".composer .write, .composer").getBoundingClientRect().top + 1`)
+}
+
 // newPhone opens a house on a phone.
 func newPhone(t *testing.T) *house {
 	t.Helper()

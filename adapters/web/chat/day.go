@@ -256,7 +256,11 @@ func aboutSummary(v *web.Visit, s core.Summary) string {
 func summaryNote(v *web.Visit, g core.Segment, newest []core.Summary) (text, class string) {
 	switch {
 	case g.SummaryError != "":
-		return fmt.Sprintf(say(v.Lang).SummaryError, web.OneLine(g.SummaryError), momentOf(v, g.RetryAt, v.Zone)), "bad"
+		text := fmt.Sprintf(say(v.Lang).SummaryError, web.OneLine(g.SummaryError), momentOf(v, g.RetryAt, v.Zone))
+		if len(newest) > 0 && !g.Hidden {
+			text += " " + say(v.Lang).SummaryErrorKept
+		}
+		return text, "bad"
 	case g.Hidden:
 		return say(v.Lang).SummaryHidden, "warn"
 	case g.Stale:

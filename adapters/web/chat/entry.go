@@ -219,7 +219,7 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 		one := state(v, d, m.Channel)
 		if slices.Contains([]core.DeliveryState{core.DeliverySent, core.DeliveryDelivered, core.DeliveryRead}, d.State) {
 			e.Arrived = append(e.Arrived, one)
-		} else {
+		} else if !m.Redacted { // nothing is left that could arrive
 			e.States = append(e.States, one)
 		}
 	}

@@ -144,7 +144,7 @@ type texts struct {
 	// A day.
 	Today, Yesterday, PickDate, DaySelector, PreviousDay, NextDay, Go, SearchWords, Regenerate, RegenerateFirst, History,
 	SummaryNone,
-	SummaryNoneYet, SummaryStale, SummaryHidden, SummaryError, SettledBy, Reopen, Reopened, LoopDue,
+	SummaryNoneYet, SummaryStale, SummaryHidden, SummaryError, SummaryErrorKept, SettledBy, Reopen, Reopened, LoopDue,
 	SummaryUngrounded, SummaryComing, SummaryFinal,
 	EarlierMessages, LaterMessages, Newest, Unread, EmptyToday, EmptyTodayHint, EmptyDay, EmptyDayHint, EmptyFirst,
 	Calendar, NoDays, PreviousMonth, NextMonth string

@@ -252,7 +252,7 @@ type settingsWords struct {
 	ContinuousHint, Long, LongHint, Truncate, Voice, VoiceAuto, VoiceAutoHint, VoiceOn, VoiceOnHint, VoiceOff,
 	VoiceOffHint, TruncateHint, Memory, MemoryOn, MemoryOnHint, MemoryOff, MemoryOffHint, Never, JustNow, Channels,
 	ChannelsLead, LinksNone, LinksNoneHint, LastUsed, LinkOpen, LinkBlocked, LinkNoPush, LinkClosed, LinkOff, Home,
-	HomeMake, HomeAuto, HomeCannot, Unlink, UnlinkHint, UnlinkLast, UnlinkDo,
+	HomeMake, HomeAuto, HomeCannot, Unlink, UnlinkHint, UnlinkBrowsers, UnlinkLast, UnlinkDo,
 	LinkNew, LinkTitle, LinkLead, LinkAny, LinkScan, LinkSecret, LinkAgain, Back, Agents, AgentsLead, AgentName, AgentKey,
 	AgentKeyHint, AgentAdd, AgentDefault, AgentNoKey, AgentAdded, AgentRemoved, AgentRemoveHint string
 	NameLong, ProfileSet          string        // NameLong: number; ProfileSet: clock

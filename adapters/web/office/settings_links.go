@@ -44,6 +44,7 @@ type shownLink struct {
 	ID                                core.IdentityID
 	Channel, Name, Used, State, Class string
 	IsHome, CanHome, Only             bool // Only: the only one on a chat channel
+	Browsers                          bool // browsers are signed out with it
 }
 
 func (r *Room) fillLinks(v *web.Visit, page *settingsView) error {
@@ -61,8 +62,14 @@ func (r *Room) fillLinks(v *web.Visit, page *settingsView) error {
 		p.Links = append(p.Links, r.link(v, i))
 		p.Home = p.Home || i.ID == v.User.Settings.Home
 	}
+	sessions, err := r.Store.Sessions(v.Context(), v.User.ID, v.Now)
+	if err != nil {
+		return fmt.Errorf("read sessions: %w", err)
+	}
 	for n := range p.Links {
-		p.Links[n].Only = len(p.Links) == 1
+		l := &p.Links[n]
+		l.Only = len(p.Links) == 1
+		l.Browsers = slices.ContainsFunc(sessions, func(s core.Session) bool { return s.EndsWithout(l.ID) })
 	}
 	slices.Sort(own)
 	p.Own = strings.Join(slices.Compact(own), ", ")

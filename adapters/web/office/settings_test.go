@@ -97,6 +97,18 @@ func TestChannelsAreSeenAndChanged(t *testing.T) {
 	page.Wants(t, 200, "15550001", "needs a message from you first", "this channel is turned off on the gateway",
 		"cannot receive messages until you write again", "2 hours ago")
 	page.Lacks(t, "only app the assistant knows you by")
+	const out = "also signs out the browsers" // the person's came through one of the apps
+	if n := strings.Count(page.Body, out); n != 1 {
+		t.Errorf("%d apps warn of browsers that are signed out, want 1", n)
+	}
+	f.Must(f.Store.PutCode(f.Context, core.Code{Kind: core.CodeWeb, Hash: "cli", User: p.User.ID, Created: f.Clock.Now(),
+		Expires: f.Clock.Now().Add(time.Hour)}))
+	_, err := f.Store.SignIn(f.Context, "cli", core.Session{Hash: "cli", CreatedAt: f.Clock.Now(), UsedAt: f.Clock.Now(),
+		Expires: f.Clock.Now().Add(time.Hour)}, f.Clock.Now())
+	f.Must(err)
+	if n := strings.Count(p.Get("/settings").Body, out); n != 4 {
+		t.Errorf("%d apps warn of browsers that are signed out, want all 4", n)
+	}
 
 	p.Post("/settings/home", url.Values{"identity": {fmt.Sprint(p.Chat.ID)}}).Elsewhere(t, "/settings#channels")
 	p.Get("/settings").Wants(t, 200, "Telegram is your home now.", `<span class="tag">Home</span>`)

@@ -5,6 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -150,6 +153,22 @@ func toolOf(a core.Approval) string {
 	return s.Call.Name
 }
 
+// changedSettings returns the names of the settings that differ from those at the start of the transaction.
+func (t *tx) changedSettings(now core.Settings) string {
+	var was, is map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(t.settings), &was) // what cannot be read has no names
+	_ = json.Unmarshal([]byte(text(now)), &is)
+	names := map[string]bool{}
+	for _, all := range []map[string]json.RawMessage{was, is} {
+		for name := range all {
+			if string(was[name]) != string(is[name]) {
+				names[name] = true
+			}
+		}
+	}
+	return strings.Join(slices.Sorted(maps.Keys(names)), ",")
+}
+
 // auditEffects audits effects that change an account or redact. Approvals are audited where they are stored.
 func (t *tx) auditEffects(effects []core.Effect) {
 	var forgotten []int64
@@ -158,7 +177,7 @@ func (t *tx) auditEffects(effects []core.Effect) {
 		case core.Redact:
 			forgotten = append(forgotten, int64(e.Message))
 		case core.SetSettings:
-			t.did(core.AuditSettings, "")
+			t.auditAction(core.AuditRow{What: core.AuditSettings, Tool: t.changedSettings(e.Settings)})
 		case core.SetName:
 			t.did(core.AuditName, "")
 		case core.Deny:

@@ -40,15 +40,20 @@ func (s *Store) Deliveries(ctx context.Context, q core.DeliveryQuery) ([]core.De
 // inTrouble is the condition of the index of deliveries that need attention.
 const inTrouble = `state IN ('failed', 'unknown', 'parked', 'expired')`
 
+// worded returns the condition of a delivery of a user whose words were not all deleted.
+func worded(user string) string {
+	return `EXISTS (SELECT 1 FROM delivery_parts p WHERE p.user_id = ` + user + ` AND p.delivery_id = deliveries.id AND p.body <> '{"text":""}')`
+}
+
 // underWay is the condition of the index of unfinished deliveries.
 const underWay = `state IN ('pending', 'sending')`
 
 // deliveryQuery returns the query for q. Deliveries of all users are read only from the small
-// index of those in trouble.
+// index of those in trouble, of which those whose words were deleted are left out: they concern nobody any more.
 func deliveryQuery(q core.DeliveryQuery) (string, []any) {
 	where, args, order := []string{"user_id = $2"}, []any{q.Limit, q.User}, "id"
 	if q.User == 0 {
-		where, args, order = []string{inTrouble}, []any{q.Limit}, "created_at"
+		where, args, order = []string{inTrouble, worded("deliveries.user_id")}, []any{q.Limit}, "created_at"
 	}
 	if len(q.States) > 0 {
 		var in []string
@@ -56,7 +61,11 @@ func deliveryQuery(q core.DeliveryQuery) (string, []any) {
 			args = append(args, string(s))
 			in = append(in, fmt.Sprintf("$%d", len(args)))
 		}
-		where = append(where, "state IN ("+strings.Join(in, ", ")+")", narrowed(q.States))
+		narrow := narrowed(q.States)
+		where = append(where, "state IN ("+strings.Join(in, ", ")+")", narrow)
+		if narrow == inTrouble && q.User != 0 {
+			where = append(where, worded("$2"))
+		}
 	}
 	return `SELECT ` + deliveryColumns + ` FROM deliveries WHERE ` + strings.Join(slices.Compact(where), " AND ") +
 		` ORDER BY ` + order + ` DESC LIMIT $1`, args
@@ -85,7 +94,7 @@ func (s *Store) SetBlocked(ctx context.Context, user core.UserID, identity core.
 func (s *Store) Redeliver(ctx context.Context, user core.UserID, id core.DeliveryID, now time.Time) error {
 	return s.update(ctx, "redeliver", user, func(t *tx) {
 		t.execOr(core.ErrNotFound, `UPDATE deliveries SET state = 'pending', error = '', expires_at = 0
-			WHERE user_id = $1 AND id = $2 AND state IN ('failed', 'parked', 'expired', 'unknown')`, t.user, id)
+			WHERE user_id = $1 AND id = $2 AND state IN ('failed', 'parked', 'expired', 'unknown') AND `+worded("$1"), t.user, id)
 		t.exec(`UPDATE delivery_parts SET state = 'pending' WHERE user_id = $1 AND delivery_id = $2 AND state IN ('failed', 'unknown', 'sending')`, t.user, id)
 		t.did(core.AuditRetry, "delivery", int64(id))
 		d := t.delivery(id)

@@ -23,18 +23,6 @@ func (t *tx) apply(effects []core.Effect, out *core.Noted) {
 	}
 }
 
-// redactNotices empties the gateway's notices since a redacted message: an answer to a command
-// may show a summary or a loop made from it.
-func (t *tx) redactNotices(since core.MessageID) {
-	const ours = ` WHERE user_id = $1 AND delivery_id IN (SELECT d.id FROM messages m JOIN deliveries d ON d.user_id = $1 AND d.message_id = m.id
-		WHERE m.user_id = $1 AND m.id > $2 AND m.kind = 'notice' AND m.redacted = 0 AND d.message_id > 0 AND d.direct = 0)`
-	t.execEach([]string{
-		`DELETE FROM delivery_parts` + ours + ` AND state = 'pending'`,
-		`UPDATE delivery_parts SET body = '{"text":""}'` + ours,
-		`UPDATE messages SET body = '', tokens = 0, extra = '{}', redacted = 1 WHERE user_id = $1 AND id > $2 AND kind = 'notice' AND redacted = 0`,
-	}, t.user, since)
-}
-
 func (t *tx) applyOne(e core.Effect, out *core.Noted) {
 	switch e := e.(type) {
 	case core.SetSettings:
@@ -203,6 +191,7 @@ func (t *tx) renameThread(e core.RenameThread) {
 // dropThread removes a plain thread. Its row stays, without a word, for the rows that refer to it; withRedactions
 // adds what becomes of its messages.
 func (t *tx) dropThread(id core.ThreadID) {
+	t.removed(valueOf[string](t, `SELECT COALESCE(MAX(title), '') FROM threads WHERE user_id = $1 AND id = $2`, t.user, id))
 	if t.count(`UPDATE threads SET mode = 'gone', title = '', name = '' WHERE user_id = $1 AND id = $2 AND mode = 'thread'`,
 		t.user, id) == 0 {
 		t.fail(core.ErrNotFound)

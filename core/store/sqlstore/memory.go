@@ -108,6 +108,10 @@ func (t *tx) redactItems(m core.Message) {
 }
 
 func (t *tx) deleteItem(i core.Item, at time.Time) {
+	t.removed(i.Content)
+	for _, w := range i.History {
+		t.removed(w.Content)
+	}
 	t.dropItem(i, at)
 	t.redactShown(func(body string) bool { return mentions(body, "id", int64(i.ID)) }, "memory_")
 }

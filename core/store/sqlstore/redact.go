@@ -15,7 +15,10 @@ func (t *tx) redact(e core.Redact, out *core.Noted) {
 	if t.err != nil || m.Redacted {
 		return
 	}
+	t.removed(m.Text)
+	t.removed(listOf(t, column[string], `SELECT body FROM revisions WHERE user_id = $1 AND message_id = $2`, t.user, m.ID)...)
 	for _, f := range m.Attachments {
+		t.removed(f.Name, f.Transcript, f.Alt)
 		if f.Path != "" {
 			out.Files = append(out.Files, f.Path)
 		}
@@ -179,6 +182,9 @@ func (t *tx) redactSummaries(m core.Message) {
 	if !slices.ContainsFunc(versions, func(s core.Summary) bool { return s.Covers.Has(m.ID) }) {
 		return
 	}
+	for _, s := range versions {
+		t.removed(s.Markdown)
+	}
 	const posts = ` WHERE user_id = $1 AND delivery_id IN (SELECT d.id FROM deliveries d JOIN messages m ON m.user_id = $1 AND m.id = d.message_id
 		WHERE d.user_id = $1 AND m.user_id = $1 AND m.segment_id = $2 AND m.segment_id > 0 AND m.kind = 'day_summary_post' AND d.message_id > 0 AND d.direct = 0)`
 	t.execEach([]string{
@@ -289,7 +295,7 @@ func (t *tx) loopsOf(m core.MessageID) []core.LoopID {
 
 func (t *tx) redactLoops(m core.Message) {
 	for _, id := range t.loopsOf(m.ID) {
-		t.exec(`DELETE FROM loops WHERE user_id = $1 AND id = $2`, t.user, id)
+		t.removed(listOf(t, column[string], `DELETE FROM loops WHERE user_id = $1 AND id = $2 RETURNING body`, t.user, id)...)
 	}
 }
 

@@ -83,6 +83,7 @@ func (t *tx) snoozeReminder(e core.SnoozeReminder) {
 func (t *tx) redactReminders(m core.Message) {
 	for _, r := range listOf(t, scanReminder, `SELECT `+reminderColumns+
 		` FROM reminders WHERE user_id = $1 AND source_message = $2 AND source_message > 0`, t.user, m.ID) {
+		t.removed(r.Text)
 		t.exec(`DELETE FROM reminders WHERE user_id = $1 AND id = $2`, t.user, r.ID)
 		t.redactReminded(r)
 	}

@@ -79,6 +79,7 @@ func (t *tx) dropInstructions(gone ...core.Instruction) {
 	for _, i := range gone {
 		first = min(first, i.ID)
 		lines[core.InstructionLine(i.Text)] = true
+		t.removed(i.Text)
 		t.exec(`DELETE FROM standing WHERE user_id = $1 AND id = $2`, t.user, i.ID)
 	}
 	t.standingChanged()

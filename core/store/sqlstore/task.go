@@ -250,6 +250,7 @@ func (t *tx) dropTask(k core.Task, redacted core.MessageID, now time.Time, out *
 	}
 	runs := listOf(t, fields(func(r *run) []any { return []any{&r.message, &r.reserved, &r.day} }),
 		`SELECT message_id, reserved, day FROM task_runs WHERE user_id = $1 AND task_id = $2 ORDER BY due_at`, t.user, k.ID)
+	t.removed(k.Text)
 	t.execEach([]string{`DELETE FROM tasks WHERE user_id = $1 AND id = $2`,
 		`DELETE FROM task_runs WHERE user_id = $1 AND task_id = $2`}, t.user, k.ID)
 	for _, r := range runs {

@@ -36,6 +36,7 @@ type tx struct {
 	actor      core.Actor              // who acts, where the context does not say it
 	alone      string                  // the key of a held job without successors
 	scrubbed   map[core.SegmentID]bool // days whose prompts it has redacted
+	gone       quotable                // what it removed
 	quotes     []core.Message          // messages after quotesFrom that quote another
 	quotesFrom core.MessageID
 	sources    map[core.LoopID][]core.MessageID // of all loops

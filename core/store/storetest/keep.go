@@ -39,14 +39,95 @@ func noteCases() []testCase {
 			b.must(err)
 			equal(b, "text", h[0].Text, "here")
 		}},
-		{"notices since a redaction are emptied", func(b *bench) {
-			id, _ := b.exchange("zebra", "ok")
-			b.notice("you said zebra", time.Time{})
-			b.sent(b.takeDelivery())
-			b.effects(core.Redact{Message: id, At: b.now})
-			b.missing("zebra")
-		}},
+		{"notices that may quote what is redacted are emptied", testRedactNotices},
+		{"what was redacted is not undelivered", testRedactUndelivered},
 	}
+}
+
+// testRedactNotices checks which notices since a redacted message are emptied: answers that show stored things, and
+// those with words of what is removed.
+func testRedactNotices(b *bench) {
+	b.notice("before: the zebra sleeps in the shed", time.Time{})
+	b.sent(b.takeDelivery())
+	id, _ := b.exchange("Tell nobody that the Zebra sleeps in the shed, and my PIN", "ok")
+	short, _ := b.exchange("hunter2", "ok")
+	b.effects(core.OpenLoop{Loop: core.Loop{Text: "who feeds striped horses on Sundays?", Sources: []core.MessageID{id}},
+		At: b.now})
+	notices := []struct {
+		answers, text string
+		gone          bool
+	}{
+		{"/search shed", "found something", true},
+		{"/day 2026-11-16", "you talked about an animal", true},
+		{"/summary", "- an animal (#1)", true},
+		{"/loops", "- something is open", true},
+		{"/usage", "Today: 1,000 tokens", false},
+		{"/remember tea", "Noted: tea", false},
+		{"/always short", "From now on: short", false},
+		{"", "Your time zone is Europe/Paris", false},
+		{"", "The language model's server refused the request", false},
+		{"", "The zebra, the shed", false},
+		{"", "didn't arrive: “Tell nobody that the zebra…”", true},
+		{"", "(not sent: THE ZEBRA SLEEPS IN a box)", true},
+		{"", "Undone: who feeds striped horses on Sundays?", true},
+		{"/done 7", "Closed: who feeds striped horses…", true},
+		{"", "the password hunter2!", true},
+		{"", "hunter22 is another", false},
+	}
+	for _, n := range notices {
+		note := b.noteOf(nil, n.text, "")
+		note.Messages[0].Answers = n.answers
+		one(b, b.Note, note)
+		b.sent(b.takeDelivery())
+	}
+	b.effects(core.Redact{Message: id, At: b.now}, core.Redact{Message: short, At: b.now})
+	var left []string
+	for _, n := range notices {
+		if !n.gone {
+			left = append(left, n.text)
+		}
+	}
+	h, err := b.History(b.ctx, b.user.ID, 0, 0, 100)
+	b.must(err)
+	var got []string
+	for _, m := range h {
+		if m.Kind == core.KindNotice && !m.Redacted {
+			got = append(got, m.Text)
+		}
+	}
+	want := append([]string{"before: the zebra sleeps in the shed"}, left...)
+	equal(b, "notices", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	for _, text := range []string{"hunter2!", "zebra sleeps in a box", "striped horses"} {
+		b.missing(text)
+	}
+}
+
+// testRedactUndelivered checks that deliveries in trouble are not listed, nor sent again, once their words were deleted.
+func testRedactUndelivered(b *bench) {
+	failed := func(text string) core.DeliveryID {
+		id := b.notice(text, time.Time{})
+		b.finish(b.takeDelivery(), 0, core.PartResult{State: core.DeliveryFailed, Error: "no such chat"})
+		return id
+	}
+	id, _ := b.exchange("zebra crossing", "ok")
+	gone, other := failed("about a zebra crossing"), failed("about the weather")
+	pending := b.notice("a zebra crossing again", time.Time{})
+	b.effects(core.Redact{Message: id, At: b.now})
+	if d := b.takeDelivery(); d != nil {
+		b.t.Errorf("%d is sent", d.ID)
+	}
+	for _, q := range []core.DeliveryQuery{{Limit: 10, States: []core.DeliveryState{core.DeliveryFailed}}, {Limit: 10},
+		{User: b.user.ID, Limit: 10, States: []core.DeliveryState{core.DeliveryFailed, core.DeliveryParked}}} {
+		all, err := b.Deliveries(b.ctx, q)
+		b.must(err)
+		if len(all) != 1 || all[0].ID != other {
+			b.t.Errorf("%+v lists %+v", q, all)
+		}
+	}
+	for _, d := range []core.DeliveryID{gone, pending} {
+		b.notFound("a delivery without words", b.Redeliver(b.ctx, b.user.ID, d, b.now))
+	}
+	b.must(b.Redeliver(b.ctx, b.user.ID, other, b.now))
 }
 
 func (b *bench) noteOf(e *core.Inbound, text, once string) core.Note {

@@ -45,9 +45,8 @@ func rare() []string {
 		`extra LIKE '%"path":%'`,                             // deletes a user
 		`AND position > 0 AND shown = position AND redacted`, // deletes a thread
 		`WHERE user_id = $1 AND id > $2 AND extra <> '{}'`,   // quotes of a redacted message
-		`m.user_id = $1 AND m.id > $2 AND m.kind = 'notice'`, // notices since a redacted message
-		`user_id = $1 AND id > $2 AND kind = 'notice'`,
-		`FROM epochs WHERE user_id = $1 AND thread_id = $2`, // a redaction looks at every prompt
+		`user_id = $1 AND id > $2 AND kind = 'notice'`,       // notices since a redacted message
+		`FROM epochs WHERE user_id = $1 AND thread_id = $2`,  // a redaction looks at every prompt
 		`turn_id = $4 AND extra <> '{}'`,
 		`FROM turns t
 		WHERE t.user_id = $1 ORDER BY t.started_at DESC, t.id DESC LIMIT`, // likewise

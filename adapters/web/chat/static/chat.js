@@ -134,7 +134,7 @@
     const entry = e.target.closest(".entry.said");
     if (!entry || e.target.closest("a, button, summary, form, audio, video, .panel-here, .pop") || !getSelection().isCollapsed) return;
     document.querySelectorAll(".entry.shows").forEach((x) => { if (x !== entry) x.classList.remove("shows"); });
-    entry.classList.toggle("shows");
+    if (entry.classList.toggle("shows")) entry.querySelector(".quick")?.scrollIntoView({ block: "nearest" });
   });
 
   // ---- Answers: requested again, or chosen. A page without live updates is reloaded. ----
