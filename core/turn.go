@@ -96,6 +96,9 @@ type Window struct {
 	// Messages[0], at most 1,000; tool results and redacted messages do not count.
 	UncoveredBefore int
 	More            bool // there are messages older than Messages[0]
+	// Opener is the thread's first message, or that of the epoch if it continues, if it was asked for and is older than
+	// Messages[0]; else nil.
+	Opener *Message
 	// Thread counts the thread's messages by the user and the assistant; 0 if an epoch continues.
 	Thread       int
 	Edits        int64   // the thread's count of edits, redactions and regenerations
@@ -147,7 +150,9 @@ type Epoch struct {
 	Head      []HeadPart `json:"head"`
 	// Cuts maps the raw messages that are shown shortened to their tokens.
 	Cuts map[MessageID]int `json:"cuts,omitempty"`
-	// Skip holds raw messages after Start that are left out (truncate keeps the first).
+	// Opener is the thread's first message, which truncate shows before those from Start on; 0: none.
+	Opener MessageID `json:"opener,omitempty"`
+	// Skip holds raw messages after Start that are left out.
 	Skip      []MessageID `json:"skip,omitempty"`
 	Truncated bool        `json:"truncated"` // [Earlier messages truncated] is shown
 	// Compressed is Window.Compressed when it began, PagesOut how many pages it left out.

@@ -26,7 +26,15 @@ type layout struct {
 // layoutOf returns the layout of an existing epoch, without messages.
 func layoutOf(e *core.Epoch, v view, pages []core.Page) layout {
 	return layout{view: v, head: v.headOf(e, pages), cuts: e.Cuts, truncated: e.Truncated,
-		names: e.Strategy == Long, gap: e.Strategy == Truncate && len(e.Skip) > 0}
+		names: e.Strategy == Long, gap: e.Strategy == Truncate && (e.Opener != 0 || len(e.Skip) > 0)}
+}
+
+// opened returns messages behind the thread's first one, if it is not among them.
+func (b *builder) opened(ms []core.Message) []core.Message {
+	if first := b.Window.Opener; first != nil {
+		ms = slices.Concat([]core.Message{*first}, ms)
+	}
+	return ms
 }
 
 func (l *layout) kept(i int) bool { return l.keep == nil || l.keep[i] }
@@ -128,6 +136,12 @@ func (b *builder) resume() (Prompt, error) {
 		ms = ms[1:]
 	}
 	news, told := b.news(e, ms)
+	if e.Opener != 0 {
+		if b.Window.Opener == nil {
+			return Prompt{}, errFull
+		}
+		ms = b.opened(ms)
+	}
 	l.all = l.usable(withNews(ms, news), b.Turn.Inputs, false)
 	l.hide(e.Skip)
 	if len(l.all) == 0 {
@@ -165,7 +179,7 @@ func (b *builder) begin(reason string) (Prompt, error) {
 		Budgets: b.budgets.Fingerprint(b.plan, b.Static)}
 	l := layout{view: b.view(e), cuts: map[core.MessageID]int{}, names: b.plan == Long}
 	news := b.unasked(e)
-	l.all = l.usable(withNews(b.Window.Messages, news), b.Turn.Inputs, false)
+	l.all = l.usable(withNews(b.opened(b.Window.Messages), news), b.Turn.Inputs, false)
 	if len(l.all) == 0 {
 		return Prompt{}, ErrNoInput
 	}
@@ -177,7 +191,9 @@ func (b *builder) begin(reason string) (Prompt, error) {
 	}
 	c.fix(e)
 	p := b.finish(&l, e, reason)
-	e.Thread, e.Dropped = p.Snapshot.Thread, p.Snapshot.Dropped
+	if e.Thread = p.Snapshot.Thread; b.Turn.Segment != 0 {
+		e.Dropped = p.Snapshot.Dropped
+	}
 	if h := p.Snapshot.History; h != nil {
 		e.PagesOut = h.LeftOut
 	}

@@ -190,6 +190,12 @@ func (c *choice) shorten(i, over, floor int) {
 	}
 }
 
+// apart reports whether the first message is kept without the next one, so that the epoch need not reach back to it.
+func (c *choice) apart() bool {
+	return c.plan == Truncate && len(c.all) > 1 && c.keep[0] && c.all[1].group != c.all[0].group &&
+		(!c.keep[1] || c.Window.Opener != nil)
+}
+
 // fix records the choice in its epoch.
 func (c *choice) fix(e *core.Epoch) {
 	c.recount()
@@ -198,13 +204,15 @@ func (c *choice) fix(e *core.Epoch) {
 	for i := range c.all {
 		r := &c.all[i]
 		switch {
+		case i == 0 && c.apart():
+			e.Opener = r.ID
 		case !c.keep[i] && started:
 			e.Skip = append(e.Skip, r.ID)
 		case c.keep[i] && !started:
 			e.Start, started = r.Position, true
 		}
 	}
-	c.gap = c.plan == Truncate && len(e.Skip) > 0
+	c.gap = c.plan == Truncate && (e.Opener != 0 || len(e.Skip) > 0)
 	for _, p := range c.head {
 		h := p.HeadPart
 		if len(h.Pages) > 0 {

@@ -54,7 +54,7 @@ func TestAnyConversation(t *testing.T) {
 
 // consistent reports whether the counts of a snapshot add up.
 func consistent(in prompt.Input, s core.Snapshot) bool {
-	return s.Included <= s.Loaded && s.Loaded <= len(in.Window.Messages) && s.Shortened <= s.Included &&
+	return s.Included <= s.Loaded && s.Loaded <= len(loaded(in)) && s.Shortened <= s.Included &&
 		s.Truncated <= s.Thread && s.LeftOut == max(s.Truncated-s.Dropped, 0)
 }
 

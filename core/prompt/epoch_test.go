@@ -100,6 +100,12 @@ func TestTruncate(t *testing.T) {
 		if mark := slices.Index(got, "[Earlier messages truncated]"); n > 26 && (mark != 1 || p.Pressure) {
 			t.Fatalf("turn %d: the mark is message %d of %q", n, mark, got)
 		}
+		if s := p.Snapshot; s.LeftOut != 0 || s.Dropped != s.Truncated {
+			t.Fatalf("turn %d: %d of %d left out are said to be covered", n, s.LeftOut, s.Truncated)
+		}
+		if got[0] != "[Thu 19 Nov 2026 08:10] question 0" {
+			t.Fatalf("turn %d: the thread begins with %q", n, got[0])
+		}
 	}
 	if most != 50 || epochs > 12 {
 		t.Errorf("%d epochs, at most %d messages", epochs, most)

@@ -404,6 +404,14 @@ func checkNoGap(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 	}
 }
 
+// loaded returns the messages of a window, with the thread's first one.
+func loaded(in prompt.Input) []core.Message {
+	if first := in.Window.Opener; first != nil {
+		return slices.Concat([]core.Message{*first}, in.Window.Messages)
+	}
+	return in.Window.Messages
+}
+
 // checkRebuild checks that the prompt can be rebuilt from its references.
 func checkRebuild(t fatal, in prompt.Input, p prompt.Prompt, e *core.Epoch) {
 	var stored core.Epoch
@@ -418,7 +426,7 @@ func checkRebuild(t fatal, in prompt.Input, p prompt.Prompt, e *core.Epoch) {
 		}
 	}
 	var shown []core.Message
-	for _, m := range in.Window.Messages {
+	for _, m := range loaded(in) {
 		if p.News != nil && p.News.Message == m.ID {
 			m.News = &p.News.News
 		}

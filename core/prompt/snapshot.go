@@ -67,6 +67,9 @@ func (r *raw) said() bool {
 // dropped counts the messages that are not shown although no summary covers them.
 func (b *builder) dropped(l *layout) int {
 	n := b.Window.UncoveredBefore
+	if o := b.Window.Opener; o != nil && !o.Covered && n > 0 {
+		n-- // it is in l
+	}
 	for i := range l.all {
 		if r := &l.all[i]; !l.kept(i) && !r.Covered && r.said() {
 			n++
@@ -94,7 +97,9 @@ func (b *builder) included(l *layout, s *core.Snapshot) {
 	})
 	s.Messages, s.Included = core.NewIDSet(ids...), len(ids)
 	s.Truncated = max(s.Thread-said, 0)
-	s.Dropped = b.dropped(l)
+	if s.Dropped = b.dropped(l); b.Turn.Segment == 0 { // no summary covers anything of a plain thread
+		s.Dropped = s.Truncated
+	}
 	s.LeftOut = max(s.Truncated-s.Dropped, 0)
 	tokens := l.messagesCost()
 	s.Parts = append(s.Parts, core.PartTokens{Name: partMessages, Tokens: tokens})

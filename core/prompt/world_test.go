@@ -190,6 +190,9 @@ func (w *world) window(turn core.Turn, q core.WindowQuery) core.Window {
 		if e.Dropped > 0 {
 			w.uncovered(&out, func(m *core.Message) bool { return m.Position < e.Start })
 		}
+		if q.Opener && e.Opener != 0 {
+			out.Opener = &w.messages[e.Opener-1]
+		}
 		w.changes(&out)
 		for _, h := range e.Head {
 			for _, ref := range h.Pages {
@@ -200,6 +203,9 @@ func (w *world) window(turn core.Turn, q core.WindowQuery) core.Window {
 	}
 	out.Pages = w.pages
 	w.newest(&out, q)
+	if n := slices.IndexFunc(w.messages, opens); q.Opener && n >= 0 && w.messages[n].Position < out.Messages[0].Position {
+		out.Opener = &w.messages[n]
+	}
 	for _, m := range w.messages {
 		if m.Kind == core.KindChat && (m.Role == core.RoleUser || m.Role == core.RoleAssistant && m.Text != "") {
 			out.Thread++
@@ -210,6 +216,11 @@ func (w *world) window(turn core.Turn, q core.WindowQuery) core.Window {
 	}
 	w.days(&out, turn)
 	return out
+}
+
+// opens reports whether a message can be the first of a thread.
+func opens(m core.Message) bool {
+	return m.Kind == core.KindChat && m.Role == core.RoleUser && !m.Redacted
 }
 
 // changes adds to a window the changes that no prompt has shown yet.

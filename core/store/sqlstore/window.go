@@ -50,9 +50,35 @@ func (s *Store) window(q querier, turn *core.Turn, wq core.WindowQuery) (w core.
 		return w, err
 	}
 	if continues(w, wq) {
-		return w, fromEpoch(q, turn, &w)
+		err = fromEpoch(q, turn, &w)
+	} else {
+		err = newWindow(q, turn, wq, &w)
 	}
-	return w, newWindow(q, turn, wq, &w)
+	if err == nil && wq.Opener {
+		err = opener(q, turn, wq, &w)
+	}
+	return w, err
+}
+
+// opener reads the thread's first message, or that of the epoch that continues.
+func opener(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) error {
+	const of = ` FROM messages WHERE user_id = $1 AND `
+	row := q.row(`SELECT `+messageColumns+of+`thread_id = $2 AND position > 0 AND kind = 'chat' AND role = 'user'
+		AND redacted = 0 ORDER BY position LIMIT 1`, turn.User, turn.Thread)
+	if continues(*w, wq) {
+		if w.Epoch.Opener == 0 {
+			return nil
+		}
+		row = q.row(`SELECT `+messageColumns+of+`id = $2`, turn.User, w.Epoch.Opener)
+	}
+	m, err := scanMessage(row)
+	if errors.Is(err, core.ErrNotFound) {
+		return nil
+	}
+	if err == nil && len(w.Messages) > 0 && m.Position < w.Messages[0].Position {
+		w.Opener = &m
+	}
+	return err
 }
 
 // windowPart is a part of a window that a prompt can do without.

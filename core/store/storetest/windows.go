@@ -32,6 +32,7 @@ func windowCases() []testCase {
 		{"history is read page by page", testHistory},
 		{"a window knows today, the last day and the loops", testWindowDays},
 		{"plain threads have no days", testPlainThread},
+		{"a window has the first message of its thread if it is asked for", testOpener},
 		{"a plain thread is renamed and deleted with its words", testDropThread},
 	}
 }
@@ -337,6 +338,42 @@ func testWindowDays(b *bench) {
 	equal(b, "last", w.Last.Day.Label, "2026-11-19")
 	equal(b, "last's", w.LastSummary.Markdown, "yesterday")
 	equal(b, "loop", w.Loops[0].Text, "the door")
+}
+
+func testOpener(b *bench) {
+	b.effects(core.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
+	for n := range 6 {
+		b.sent(b.answer(b.turn(fmt.Sprint("question ", n)), "answer").Delivery)
+	}
+	t := b.turn("and now?")
+	q := query()
+	q.Limit, q.Newest, q.Tokens = 4, 1, 1
+	read := func(want string) core.Window {
+		b.t.Helper()
+		w, err := b.Window(b.ctx, t, q)
+		b.must(err)
+		got := ""
+		if w.Opener != nil {
+			got = w.Opener.Text
+		}
+		equal(b, "opener", got, want)
+		return w
+	}
+	read("")
+	q.Opener = true
+	first := read("question 0").Opener.ID
+	q.Limit = 100
+	q.Tokens = 1 << 20
+	read("") // it is among the messages
+	r := b.reply(t, "well")
+	r.Epoch = &core.Epoch{ID: t.ID, Start: b.message(t.Inputs[0]).Position, Opener: first, Budgets: q.Budgets}
+	_, err := b.Commit(b.ctx, r, nil)
+	b.must(err)
+	t = b.turn("go on")
+	read("question 0") // that of the epoch
+	b.effects(core.Redact{Message: first, At: b.now})
+	q.Limit, q.Tokens = 4, 1
+	read("question 1")
 }
 
 // testDropThread deletes a thread with an answer, a command, a running turn and a pending message.
