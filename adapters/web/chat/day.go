@@ -294,14 +294,43 @@ func (r *Room) historyPage(v *web.Visit) error {
 		if err != nil {
 			return fmt.Errorf("read the summaries: %w", err)
 		}
+		said, err := r.saidOn(v, g)
+		if err != nil {
+			return err
+		}
 		all = web.Each(found, func(s core.Summary) version {
-			return version{About: aboutSummary(v, s), Final: s.Final, Covers: say(v.Lang).SummaryCovers.Of(s.Covers.Len()),
+			n := 0
+			for _, id := range said {
+				if s.Covers.Has(id) {
+					n++
+				}
+			}
+			return version{About: aboutSummary(v, s), Final: s.Final, Covers: say(v.Lang).SummaryCovers.Of(n),
 				HTML: r.markdown.summary(words.Headings(v.Lang, s.Markdown))}
 		})
 	}
 	title := say(v.Lang).History + " · " + v.DayName(g.Day.Label)
 	return v.Page("history", title, map[string]any{"Title": title, "Back": "/day/" + g.Day.Label, "All": all,
 		"Hidden": g.Hidden})
+}
+
+// saidOn returns the messages of a day that a person sees as such, without calls of tools and their results.
+func (r *Room) saidOn(v *web.Visit, g core.Segment) (ids []core.MessageID, err error) {
+	const page = 500
+	for after := core.MessageID(0); ; {
+		got, err := r.Store.DayMessages(v.Context(), v.User.ID, g.ID, after, page)
+		if err != nil {
+			return nil, fmt.Errorf("read the day: %w", err)
+		}
+		for _, m := range got {
+			if after = m.ID; m.Role != core.RoleTool && m.Text != "" {
+				ids = append(ids, m.ID)
+			}
+		}
+		if len(got) < page {
+			return ids, nil
+		}
+	}
 }
 
 func (r *Room) regenerate(v *web.Visit) error {
