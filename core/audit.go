@@ -83,7 +83,7 @@ const (
 	ResultFailed  AuditResult = "failed"
 	ResultRefused AuditResult = "refused"
 	ResultBegun   AuditResult = "begun"   // a call; another row records its end
-	ResultUnknown AuditResult = "unknown" // a call whose process died
+	ResultUnknown AuditResult = "unknown" // a call whose process died, or that did not answer in time
 	ResultAsked   AuditResult = "asked"
 	ResultYes     AuditResult = "yes"
 	ResultNo      AuditResult = "no"
@@ -143,7 +143,7 @@ type CallRecord struct {
 	Tool        string
 	Text        string
 	At          time.Time
-	Changes     bool // the call may change something: its entry outlives the turn
+	Changes     bool // the call may have changed something: its entry outlives the turn
 	// Result is recorded in the audit; empty: the call only read.
 	Result AuditResult
 }

@@ -23,6 +23,7 @@ type done struct {
 	kept   []core.Attachment // stored Files
 	gained []core.ToolSpec   // tools that can be called from now on
 	failed bool
+	unsure bool  // it failed, but may have taken effect
 	err    error // of the journal; it ends the loop
 }
 
@@ -308,6 +309,7 @@ func (r *run) call(ctx context.Context, tool core.Tool, c core.ToolUse) done {
 	switch {
 	case errors.Is(err, errSlow):
 		d = failed("the tool did not answer within %s", r.timeout(tool))
+		d.unsure = true
 	case err != nil:
 		d = failed("%v", err)
 	case strings.TrimSpace(d.Text) == "":

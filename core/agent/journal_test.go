@@ -42,9 +42,9 @@ func (j *memoryJournal) Record(ctx context.Context, u core.UserID, c core.CallRe
 		j.entries = map[string]string{}
 	}
 	j.entries[fmt.Sprint(u, c.Turn, c.Step, c.Index)] = c.Text
-	if c.Changes {
-		same := func(o core.CallRecord) bool { return o.Turn == c.Turn && o.Step == c.Step && o.Index == c.Index }
-		j.lasting = append(slices.DeleteFunc(j.lasting, same), c)
+	same := func(o core.CallRecord) bool { return o.Turn == c.Turn && o.Step == c.Step && o.Index == c.Index }
+	if j.lasting = slices.DeleteFunc(j.lasting, same); c.Changes {
+		j.lasting = append(j.lasting, c)
 	}
 	return nil
 }
@@ -82,6 +82,18 @@ func TestJournal_anotherTurnRepeatsNoCall(t *testing.T) {
 	if said(3, `{"to":"ann","n":1}`, `{"to":"ann","n":1}`); calls != 2 {
 		t.Errorf("%d calls after two wishes, of which one was granted before", calls)
 	}
+	refused := func(context.Context, core.ToolUse) (core.ToolResult, error) {
+		calls++
+		return core.ToolResult{}, errors.New("the connection was refused")
+	}
+	tools = registry(t, fakeTool{name: "mail", external: true, do: refused})
+	if said(6, `{"to":"cid"}`); calls != 3 {
+		t.Errorf("%d calls", calls)
+	}
+	if said(7, `{"to":"cid"}`); calls != 4 {
+		t.Errorf("%d calls: what failed is not tried again", calls)
+	}
+	calls = 2
 	begun := fingerprint(wish("", "mail", `{"to":"bob"}`)) + begunMark
 	journal.lasting = []core.CallRecord{{Turn: 4, Changes: true, Text: begun}}
 	if got := said(5, `{"to":"bob"}`); calls != 2 || !strings.Contains(got, "not known") {

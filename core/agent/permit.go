@@ -139,8 +139,8 @@ func entry(c core.ToolUse, call core.ToolCall) core.CallRecord {
 func (r *run) record(ctx context.Context, tool core.Tool, c core.ToolUse, e core.CallRecord,
 	result core.AuditResult) error {
 	e.At = r.Now()
-	if e.Changes = changes(tool); e.Changes {
-		e.Result = result
+	if changes(tool) {
+		e.Result, e.Changes = result, result != core.ResultFailed
 	}
 	if err := r.Journal.Record(ctx, c.User, e); err != nil {
 		return fmt.Errorf("record tool call: %w", err)
@@ -150,7 +150,10 @@ func (r *run) record(ctx context.Context, tool core.Tool, c core.ToolUse, e core
 
 // result returns the result of a call for the audit.
 func (d done) result() core.AuditResult {
-	if d.failed {
+	switch {
+	case d.unsure:
+		return core.ResultUnknown
+	case d.failed:
 		return core.ResultFailed
 	}
 	return core.ResultDone

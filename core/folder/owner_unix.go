@@ -15,13 +15,10 @@ func HandOver(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return nil // the folder cannot be, which is said elsewhere
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil // the folder is not there, or cannot be, which is said elsewhere
 	}
 	root, err := os.OpenRoot(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}

@@ -377,7 +377,7 @@ func checkNoGap(t *rapid.T, in prompt.Input, p prompt.Prompt) {
 		}
 		if shown.Has(m.ID) || m.Covered || !plain(m) {
 			if m.Role == core.RoleAssistant && !m.Covered && !shown.Has(m.ID) && m.Kind == core.KindChat && !m.Redacted &&
-				paired(in.Window.Messages[i:]) {
+				strings.TrimSpace(m.Text) != "" && paired(in.Window.Messages[i:]) {
 				uncovered++
 			}
 			continue

@@ -134,7 +134,7 @@ func (s *Store) Record(ctx context.Context, user core.UserID, c core.CallRecord)
 			message = slices.Max(append(t.turn(c.Turn).Inputs, 0))
 		}
 		t.exec(`INSERT INTO journal (user_id, turn_id, step, call, name, body, message_id, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-			ON CONFLICT (user_id, turn_id, step, call) DO UPDATE SET name = excluded.name, body = excluded.body`, t.user, c.Turn,
+			ON CONFLICT (user_id, turn_id, step, call) DO UPDATE SET name = excluded.name, body = excluded.body, message_id = excluded.message_id, at = excluded.at`, t.user, c.Turn,
 			c.Step, c.Index, c.Tool, c.Text, message, ms(c.At))
 	})
 }
