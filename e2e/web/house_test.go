@@ -136,6 +136,8 @@ func (v *house) grows() {
 		`INSERT INTO deliveries (user_id, id, message_id, identity_id, channel, account, external, kind, state, why,
 			created_at, expires_at) SELECT 1, i + 200000, 1, 1, 'telegram', '1', '1', 'reply', 'failed', '', 1761300000000, 0
 			FROM n WHERE i = 1001`,
+		`INSERT INTO delivery_parts (user_id, delivery_id, n, body, state)
+			SELECT 1, i + 200000, 0, '{"text":"hello"}', 'failed' FROM n WHERE i = 1001`,
 		`INSERT INTO identities (user_id, id, channel, account, external, name, last_used)
 			SELECT 1, i + 300000, 'telegram', '1', '777', 'Old phone', 1 FROM n WHERE i = 1001`,
 	} {
