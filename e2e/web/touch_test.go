@@ -75,6 +75,7 @@ func TestTheActionsOfTheNewestAnswerAreSeen(t *testing.T) {
 	v.run(t, phone)
 	v.run(t, []deed{{"", "#send", says(".entry.agent .prose", "first line"), false}})
 	const quick = `[...document.querySelectorAll(".entry.agent.said .quick")].at(-1).getBoundingClientRect()`
+	v.Comes("!document.querySelector('.writing')")
 	e2etest.Js[bool](v.Tab, `(scrollTo(0, document.body.scrollHeight), true)`)
 	id := e2etest.Js[string](v.Tab, `[...document.querySelectorAll(".entry.agent.said")].at(-1).id`)
 	v.hand.press(v, "#"+id+" .prose > :first-child")
