@@ -62,16 +62,15 @@ func (s *Store) window(q querier, turn *core.Turn, wq core.WindowQuery) (w core.
 
 // opener reads the thread's first message, or that of the epoch that continues.
 func opener(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) error {
-	const of = ` FROM messages WHERE user_id = $1 AND `
-	row := q.row(`SELECT `+messageColumns+of+`thread_id = $2 AND position > 0 AND kind = 'chat' AND role = 'user'
-		AND redacted = 0 ORDER BY position LIMIT 1`, turn.User, turn.Thread)
+	query, of := `thread_id = $2 AND position > 0 AND kind = 'chat' AND role = 'user' AND redacted = 0
+		ORDER BY position LIMIT 1`, int64(turn.Thread)
 	if continues(*w, wq) {
 		if w.Epoch.Opener == 0 {
 			return nil
 		}
-		row = q.row(`SELECT `+messageColumns+of+`id = $2`, turn.User, w.Epoch.Opener)
+		query, of = `id = $2`, int64(w.Epoch.Opener)
 	}
-	m, err := scanMessage(row)
+	m, err := scanMessage(q.row(`SELECT `+messageColumns+` FROM messages WHERE user_id = $1 AND `+query, turn.User, of))
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
 	}
