@@ -155,7 +155,7 @@ type WindowQuery struct {
 	Stale time.Time
 	// Budgets is the fingerprint that an epoch must have to be continued.
 	Budgets string
-	// Opener asks for the thread's first message, too.
+	// Opener asks for the first message of a plain thread, too.
 	Opener bool
 	// Pages bounds the tokens of pages read for a new epoch; messages on pages are not read then. 0: no pages.
 	Pages int

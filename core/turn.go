@@ -150,7 +150,7 @@ type Epoch struct {
 	Head      []HeadPart `json:"head"`
 	// Cuts maps the raw messages that are shown shortened to their tokens.
 	Cuts map[MessageID]int `json:"cuts,omitempty"`
-	// Opener is the thread's first message, which truncate shows before those from Start on; 0: none.
+	// Opener is the first message of a plain thread, which stands before those from Start on; 0: none.
 	Opener MessageID `json:"opener,omitempty"`
 	// Skip holds raw messages after Start that are left out.
 	Skip      []MessageID `json:"skip,omitempty"`

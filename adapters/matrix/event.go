@@ -79,12 +79,9 @@ func (e event) fields() map[string]json.RawMessage { return object(e.Content) }
 
 func (e event) is(kind string) bool { return e.StateKey != nil && e.Type == kind }
 
-// lastTime is the end of the year 9000, in milliseconds.
-const lastTime = 221_876_841_599_999
-
 // time returns the event's time by the server's clock; zero: unknown.
 func (e event) time() time.Time {
-	if e.TS <= 0 || e.TS > lastTime {
+	if e.TS <= 0 || e.TS > 1<<52 {
 		return time.Time{}
 	}
 	return time.UnixMilli(e.TS).UTC()

@@ -54,20 +54,9 @@ func byAddress(in []core.Inbound) [][]core.Inbound {
 	return out
 }
 
-// receiveAll stores the events of one address, and runs of plain messages in one transaction. A panic about an event is
-// an error like others, so that no event ends the process.
-func (g *Gateway) receiveAll(ctx context.Context, in []core.Inbound) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			g.Log.Error("an event cannot be received", zap.String("channel", in[0].Address.Channel),
-				zap.String("event", in[0].EventID), zap.Any("panic", p), zap.Stack("stack"))
-			err = fmt.Errorf("receive %s: %v", in[0].EventID, p)
-		}
-	}()
+// receiveAll stores the events of one address, and runs of plain messages in one transaction.
+func (g *Gateway) receiveAll(ctx context.Context, in []core.Inbound) error {
 	g.Crash.At("received")
-	for n := range in {
-		in[n].SentAt = dated(in[n].SentAt, g.Now())
-	}
 	for len(in) > 0 {
 		n := 1
 		if g.plain(in[0]) {
@@ -114,8 +103,20 @@ func isCommand(text string) bool {
 	return len(t) > 1 && (t[0] == '/' || t[0] == '!')
 }
 
-func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) error {
+// receiveRun stores events that need one transaction. A panic about an event is an error like others, so that no event
+// ends the process.
+func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			g.Log.Error("an event cannot be received", zap.String("channel", in[0].Address.Channel),
+				zap.String("event", in[0].EventID), zap.Any("panic", p), zap.Stack("stack"))
+			err = fmt.Errorf("receive: %v", p)
+		}
+	}()
 	now := g.Now()
+	for n := range in {
+		in[n].SentAt = dated(in[n].SentAt, now)
+	}
 	g.Meter.Count("everthread_messages_total", float64(len(in)), "in", in[0].Address.Channel)
 	switch in[0].Kind {
 	case core.InUnsupported:

@@ -192,7 +192,7 @@ func (c *choice) shorten(i, over, floor int) {
 
 // apart reports whether the first message is kept without the next one, so that the epoch need not reach back to it.
 func (c *choice) apart() bool {
-	return c.plan == Truncate && len(c.all) > 1 && c.keep[0] && c.all[1].group != c.all[0].group &&
+	return c.Turn.Mode == core.ModeThread && len(c.all) > 1 && c.keep[0] && c.all[1].group != c.all[0].group &&
 		(!c.keep[1] || c.Window.Opener != nil)
 }
 

@@ -91,7 +91,7 @@ func Query(in Input) core.WindowQuery {
 	case Continuous:
 		q.Covered = min(b.Raw, b.target(Continuous)) + 1
 	case Truncate:
-		q.Limit, q.Opener = b.MaxHistoryMessages, true
+		q.Limit, q.Opener = b.MaxHistoryMessages, in.Turn.Mode == core.ModeThread
 	case Long:
 		q.Tokens /= 2 // messages on pages are not read, covered or not
 		q.Pages = q.Tokens

@@ -67,9 +67,6 @@ func (r *raw) said() bool {
 // dropped counts the messages that are not shown although no summary covers them.
 func (b *builder) dropped(l *layout) int {
 	n := b.Window.UncoveredBefore
-	if o := b.Window.Opener; o != nil && !o.Covered && n > 0 {
-		n-- // it is in l
-	}
 	for i := range l.all {
 		if r := &l.all[i]; !l.kept(i) && !r.Covered && r.said() {
 			n++

@@ -72,7 +72,8 @@ func TestNight_withoutModel(t *testing.T) {
 		t.Errorf("%d calls in five hours, want one in 15 minutes", calls)
 	}
 	n.until(20, 9)
-	if got := n.sent(core.DeliverPost); len(got) != 1 || !strings.Contains(got[0], "The afternoon.") {
+	if got := n.sent(core.DeliverPost); len(got) != 1 || !strings.Contains(got[0], "The afternoon.") ||
+		!strings.Contains(got[0], "The last 2 messages of that day aren't in it yet.") {
 		t.Errorf("posted %q", got)
 	}
 	if got := n.sent(core.DeliverNotice); len(got) != 1 || !strings.Contains(got[0], "the provider says down") {
@@ -91,6 +92,32 @@ func TestNight_withoutModel(t *testing.T) {
 	calls := len(n.model.Requests())
 	if n.until(20, 23); len(n.model.Requests()) != calls {
 		t.Error("the model is asked although nobody said anything")
+	}
+}
+
+// TestPost_leavesOutWhatWasClosed checks that a loop that was closed after the summary is not posted as open; one that
+// the summary calls otherwise than the list of open loops is.
+func TestPost_leavesOutWhatWasClosed(t *testing.T) {
+	t.Parallel()
+	n := newNight(t)
+	n.exchange("a", "b")
+	n.model.Script(answer("## Summary\nTea. [#1]\n\n## Open loops\n- Call Karim [#1]\n- Who pays? [#3]\n\n## Next steps\n- Rest [#1]"))
+	n.until(20, 4)
+	open, err := n.store.Loops(t.Context(), n.user.ID, 10)
+	must(t, err)
+	for _, l := range open {
+		if l.Text == "Call Karim" {
+			_, err = n.store.Note(t.Context(), core.Note{User: n.user.ID, Now: n.now,
+				Effects: []core.Effect{core.CloseLoop{Loop: l.ID, At: n.now}}})
+			must(t, err)
+		}
+	}
+	n.sum.SameLoop = func(string, []core.Loop) (core.LoopID, bool) { return 0, false } // as if each had other words by now
+	n.until(20, 9)
+	got := n.sent(core.DeliverPost)
+	if len(open) != 2 || len(got) != 1 || strings.Contains(got[0], "Karim") || !strings.Contains(got[0], "• Who pays?") ||
+		!strings.Contains(got[0], "• Rest") {
+		t.Errorf("of %+v posted %q", open, got)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -163,17 +164,20 @@ func (s *Summarizer) overdue(open []core.Loop) []core.Loop {
 	return open[:min(len(open), mostAsked)]
 }
 
-// stillOpen removes from a summary what it calls open and is no longer.
+// stillOpen removes from a summary what it calls open and is no longer: a bullet that names none of the open loops, and
+// rests on none of their messages.
 func (s *Summarizer) stillOpen(markdown string, open []core.Loop) string {
 	before, rest, found := strings.Cut(markdown, "## "+openLoops+"\n")
-	if !found {
+	if !found || len(open) == lookLoops {
 		return markdown
 	}
 	listed, after, more := strings.Cut(rest, "\n\n## ")
 	lines := slices.DeleteFunc(strings.Split(listed, "\n"), func(l string) bool {
 		text, bullet := strings.CutPrefix(l, "- ")
-		_, same := s.SameLoop(markup.StripRefs(text), open)
-		return bullet && !same
+		if _, same := s.SameLoop(markup.StripRefs(text), open); !bullet || same {
+			return false
+		}
+		return !slices.ContainsFunc(open, func(l core.Loop) bool { return restsOn(text, l.Sources) })
 	})
 	if kept := strings.Join(lines, "\n"); strings.TrimSpace(kept) != "" {
 		before += "## " + openLoops + "\n" + kept + "\n\n"
@@ -182,6 +186,18 @@ func (s *Summarizer) stillOpen(markdown string, open []core.Loop) string {
 		before += "## " + after
 	}
 	return strings.TrimSpace(before)
+}
+
+// restsOn reports whether a bullet refers to one of the messages.
+func restsOn(bullet string, messages []core.MessageID) bool {
+	for _, group := range refGroup.FindAllString(bullet, -1) {
+		for _, n := range refID.FindAllString(group, -1) {
+			if id, err := strconv.ParseInt(n, 10, 64); err == nil && slices.Contains(messages, core.MessageID(id)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // say returns the texts around a summary in a language.

@@ -192,6 +192,7 @@ func (r renumbering) epoch(stored string) string {
 	e.ID = core.TurnID(r.other(int64(e.ID)))
 	e.Cuts = shiftKeys(e.Cuts, r.message)
 	e.Skip = r.messages(e.Skip)
+	e.Opener = r.messageID(e.Opener)
 	for i := range e.Head {
 		h := &e.Head[i]
 		if !h.Shared() {

@@ -111,9 +111,9 @@ func TestRenumber(t *testing.T) {
 		Revisions: map[core.MessageID]int{102: 1}}); got != want {
 		t.Errorf("snapshot: got %s, want %s", got, want)
 	}
-	e := core.Epoch{ID: 2, Cuts: map[core.MessageID]int{5: 9}, Skip: []core.MessageID{6},
+	e := core.Epoch{ID: 2, Cuts: map[core.MessageID]int{5: 9}, Opener: 3, Skip: []core.MessageID{6},
 		Head: []core.HeadPart{{Text: "x [#1]", Segment: 3, Version: 1, Loops: []core.LoopID{8}}}}
-	w := core.Epoch{ID: 1002, Cuts: map[core.MessageID]int{105: 9}, Skip: []core.MessageID{106},
+	w := core.Epoch{ID: 1002, Cuts: map[core.MessageID]int{105: 9}, Opener: 103, Skip: []core.MessageID{106},
 		Head: []core.HeadPart{{Text: "x [#101]", Segment: 7, Version: 3, Loops: []core.LoopID{1008}}}}
 	if got, want := r.epoch(text(e)), text(w); got != want {
 		t.Errorf("epoch: got %s, want %s", got, want)
