@@ -49,22 +49,12 @@ func (c *campaign) text(language, disguise string) string {
 // settle waits until all is answered and delivered.
 func (c *campaign) settle() {
 	c.T.Helper()
-	c.until("something is left to do", func() bool {
+	c.until(fmt.Sprint("all is done after text ", c.number), func() bool {
 		return c.Telegram.Pending() == 0 && c.l.Count(`SELECT (SELECT COUNT(*) FROM turns WHERE state = 'running')
 			+ (SELECT COUNT(*) FROM messages WHERE role = 'user' AND kind = 'chat' AND turn_id = 0 AND identity_id > 0)
 			+ (SELECT COUNT(*) FROM deliveries WHERE state IN ('pending', 'sending'))`) == 0
 	})
 	c.Sent = len(c.Telegram.Sent(e2etest.Ada))
-}
-
-// until waits until something holds.
-func (c *campaign) until(what string, holds func() bool) {
-	c.T.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			c.T.Fatalf("%s, text %d\n%s", what, c.number, c.g.Log)
-		}
-	}
 }
 
 // run carries every text by one carrier, each in a conversation of its own unless it needs the continuous one.
@@ -171,6 +161,17 @@ func (c *campaign) content() {
 	} {
 		c.run(carrier, true, func(text string) { c.Telegram.Write(e2etest.Ada, message(text)) })
 	}
+	c.run("file brought by an edit", true, func(text string) {
+		id := c.Telegram.Write(e2etest.Ada, map[string]any{"text": "look at this"})
+		c.Receive()
+		edited := e2etest.Written(e2etest.Ada, id, "")
+		delete(edited, "text")
+		edited["caption"], edited["edit_date"] = "look at this", time.Now().Unix()
+		edited["document"] = map[string]any{"file_id": "edit", "file_unique_id": "edit", "file_name": text + ".zip", "file_size": 3}
+		c.Telegram.Offer(map[string]any{"edited_message": edited})
+		c.settle()
+		c.Ask("and?")
+	})
 }
 
 // all carries the texts by all carriers.
@@ -263,7 +264,7 @@ func (c *campaign) all() {
 	})
 	c.Ask("/continuous")
 	c.Set(c.Now().Add(2 * time.Minute))
-	c.until("a reminder waits", func() bool { return c.l.Count(`SELECT COUNT(*) FROM reminders WHERE state = 'active'`) == 0 })
+	c.until("no reminder waits", func() bool { return c.l.Count(`SELECT COUNT(*) FROM reminders WHERE state = 'active'`) == 0 })
 	c.settle()
 	c.Ask("thank you")
 	c.settle()

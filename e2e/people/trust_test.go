@@ -53,6 +53,16 @@ func (x *trusting) sentMails(when string, want int) {
 	}
 }
 
+// until waits until something holds.
+func (x *trusting) until(what string, holds func() bool) {
+	x.T.Helper()
+	for deadline := time.Now().Add(e2etest.Patience); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			x.T.Fatalf("waited in vain until %s\n%s", what, x.g.Log)
+		}
+	}
+}
+
 // press taps on the button of a question, and returns the answer.
 func (x *trusting) press(q telegramtest.Message, word string) string {
 	x.T.Helper()

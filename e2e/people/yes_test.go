@@ -79,6 +79,42 @@ func TestAttack_aYesIsSpentOnce(t *testing.T) {
 	})
 }
 
+// TestAttack_aListedCallIsNotRepeated checks the same of a tool that needs no yes.
+func TestAttack_aListedCallIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
+		x := newTrusting(t, database(t), func(w *e2etest.Town) {
+			w.Allowed = []string{"mail"}
+			w.UseModel(e2etest.StartModel(t, 0))
+			w.Env = append(w.Env, "EVERTHREAD_TURN_GIVE_UP_AFTER=1s")
+		})
+		v := x.g.NewGuest(x.SignInCode("1"))
+		if got := x.Ask(`call shop_mail {"to":"ann"}`).Text; got != "tool said: sent to ann" {
+			t.Errorf("a listed tool: %s", got)
+		}
+		path := "/m/" + x.Ledger().Lines(`SELECT MAX(id) FROM messages WHERE user_id = 1 AND role = 'user' AND kind = 'chat'`)[0]
+		x.Settle(x.Ledger(), x.g)
+		if r, page := v.Post(path+"/again", url.Values{}); r.StatusCode != http.StatusSeeOther {
+			t.Fatalf("%s: %.300s", r.Status, page)
+		}
+		if got := x.Receive().Text; got != "tool said: sent to ann" {
+			t.Errorf("again: %s", got)
+		}
+		x.sentMails("after Answer again", 1)
+		x.Settle(x.Ledger(), x.g)
+		x.Telegram.Say(e2etest.Ada, `call shop_mail {"to":"never"}`) // a call that lasts until the time of its tool is over
+		x.until("the call has begun", func() bool { return x.mails() == 2 })
+		x.Control("/__aimock/chaos", `{"dropRate": 1}`) // the model is down after the call
+		if got := x.Receive().Text; !strings.Contains(got, "/retry") {
+			t.Errorf("with the model down: %s", got)
+		}
+		x.Control("/__aimock/chaos", "")
+		x.Ask("/retry")
+		x.Receive()
+		x.sentMails("after /retry", 2)
+	})
+}
+
 // TestAttack_aKilledCallIsNotRepeated checks that a call whose process was killed is unknown to every later turn.
 func TestAttack_aKilledCallIsNotRepeated(t *testing.T) {
 	t.Parallel()
@@ -86,9 +122,7 @@ func TestAttack_aKilledCallIsNotRepeated(t *testing.T) {
 		x := newYes(t, database(t))
 		x.asks("never") // a call that does not end
 		x.Telegram.Say(e2etest.Ada, "yes")
-		for deadline := time.Now().Add(e2etest.Patience); x.mails() == 0 && time.Now().Before(deadline); {
-			time.Sleep(20 * time.Millisecond) // the call reports nothing
-		}
+		x.until("the call has begun", func() bool { return x.mails() == 1 })
 		x.g.Kill()
 		x.g = x.Start()
 		if got := x.Receive().Text; !strings.Contains(got, "may have taken effect or not") {

@@ -151,7 +151,7 @@ func readRoute(a core.Append, r *route) Statement {
 	if len(a.Messages) > 0 {
 		r.label = a.Messages[0].Day.Label
 	}
-	return Statement{Query: `SELECT ` + identityColumns + `, h.id, h.mode, h.title, ` + lastPosition + `, h.epoch_id, h.edits, h.news,
+	return Statement{Query: `SELECT ` + identityColumns + `, h.id, h.mode, ` + ownTitle + `, ` + lastPosition + `, h.epoch_id, h.edits, h.news,
 			COALESCE(j.id, 0), COALESCE(j.state, ''), COALESCE(j.ref, 0),
 			EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = h.id AND ` + unread + `),
 			COALESCE(g.id, 0), COALESCE(g.ends_at, 0), COALESCE(g.unwindowed, 0), COALESCE(g.raw, 0), COALESCE(g.since_summary, 0),

@@ -146,7 +146,7 @@ func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, n
 	var failed core.MessageID
 	var last int64
 	t.get(columns{&turn.Mode, &turn.Title, &failed, &last},
-		`SELECT h.mode, CASE WHEN h.own = 1 THEN h.title ELSE '' END, h.failed, `+lastPosition+` FROM threads h WHERE h.user_id = $1 AND h.id = $2`, t.user, thread)
+		`SELECT h.mode, `+ownTitle+`, h.failed, `+lastPosition+` FROM threads h WHERE h.user_id = $1 AND h.id = $2`, t.user, thread)
 	t.addInputs(turn, run, last, failed, now)
 	t.insertTurn(turn, b)
 	t.addressTurn(turn)
@@ -316,7 +316,10 @@ func countLeft(user, lowest, highest, turn string) string {
 		` AND turn_id = ` + turn + ` AND role <> 'assistant' AND redacted = 0 AND position > 0`
 }
 
-const turnColumns = `t.user_id, t.id, t.thread_id, (SELECT h.mode FROM threads h WHERE h.user_id = $1 AND h.id = t.thread_id), (SELECT CASE WHEN h.own = 1 THEN h.title ELSE '' END FROM threads h WHERE h.user_id = $1 AND h.id = t.thread_id), t.identity_id, t.segment_id, t.state, t.inputs, t.failures, t.error, t.reserved, t.started_at, t.snapshot, t.task_id, t.task_due`
+// ownTitle is the title of a thread h for its turns: models read what the person wrote.
+const ownTitle = `CASE WHEN h.own = 1 THEN h.title ELSE '' END`
+
+const turnColumns = `t.user_id, t.id, t.thread_id, (SELECT h.mode FROM threads h WHERE h.user_id = $1 AND h.id = t.thread_id), (SELECT ` + ownTitle + ` FROM threads h WHERE h.user_id = $1 AND h.id = t.thread_id), t.identity_id, t.segment_id, t.state, t.inputs, t.failures, t.error, t.reserved, t.started_at, t.snapshot, t.task_id, t.task_due`
 
 func scanTurn(row scanner) (core.Turn, string, error) {
 	var t core.Turn

@@ -14,6 +14,7 @@ func clientCases() []testCase {
 	return []testCase{
 		{"a thread has one name, and a name one thread", testThreadNamed},
 		{"a message goes to its own thread", testAppendThread},
+		{"turns have the title that the person wrote", testOwnTitle},
 		{"a missing thread takes no messages", testAppendNoThread},
 		{"a request is kept with its message", testRequest},
 		{"results of a client's tools wait for a turn and are answered", testToolInputs},
@@ -103,6 +104,26 @@ func testAppendThread(b *bench) {
 	m := b.message(one(b, b.Append, a).Messages[0])
 	equal(b, "thread", m.Thread, home.ID)
 	equal(b, "in a day", m.Segment != 0, true)
+}
+
+func testOwnTitle(b *bench) {
+	h := b.named("client")
+	for _, want := range []string{"", "mine"} {
+		a := b.batch(true, "claimed with its message")
+		a.Thread = h.ID
+		t := one(b, b.Append, a).Turn
+		equal(b, "title", t.Title, want)
+		b.sent(b.answer(t, "yes").Delivery)
+		b.sayIn(h.ID, "claimed later")
+		t, _, err := b.ClaimTurn(b.ctx, b.only(turns), b.claim(), core.Budget{})
+		b.must(err)
+		equal(b, "title of a turn claimed later", t.Title, want)
+		read, _, err := b.Turn(b.ctx, b.user.ID, t.ID)
+		b.must(err)
+		equal(b, "title of a turn that is read", read.Title, want)
+		b.sent(b.answer(t, "yes").Delivery)
+		b.effects(core.RenameThread{Thread: h.ID, Title: "mine"})
+	}
 }
 
 func testAppendNoThread(b *bench) {
