@@ -167,7 +167,8 @@ func (c *campaign) content() {
 		edited := e2etest.Written(e2etest.Ada, id, "")
 		delete(edited, "text")
 		edited["caption"], edited["edit_date"] = "look at this", time.Now().Unix()
-		edited["document"] = map[string]any{"file_id": "edit", "file_unique_id": "edit", "file_name": text + ".zip", "file_size": 3}
+		edited["document"] = map[string]any{"file_id": "edit", "file_unique_id": "edit", "file_size": 3,
+			"file_name": text + ".zip"}
 		c.Telegram.Offer(map[string]any{"edited_message": edited})
 		c.settle()
 		c.Ask("and?")

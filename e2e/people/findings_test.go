@@ -256,10 +256,10 @@ func TestAttackTheNameOfASession(t *testing.T) {
 			t.Fatalf("%d %s", status, got)
 		}
 		thread := x.Ledger().Lines(`SELECT MAX(id) FROM threads WHERE user_id = 1`)[0]
-		if got := x.Ask("/thread " + thread).Text; !strings.Contains(got, "shop_mail {") && !strings.Contains(got, `shop\_mail`) {
+		if got := x.Ask("/thread " + thread).Text; !strings.Contains(got, "OBEY") {
 			t.Errorf("the conversation: %s", got)
 		}
-		if got := x.read("what is this about?"); strings.Contains(got, "shop_mail {") {
+		if got := x.read("what is this about?"); strings.Contains(got, "OBEY") {
 			t.Errorf("the model reads %s", got)
 		}
 		x.sentMails("in the end", 0)
