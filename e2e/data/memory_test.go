@@ -44,6 +44,7 @@ func TestMemoryIsKeptSearchedAndArchived(t *testing.T) {
 		w := e2etest.NewClock(t, database(t))
 		g := w.Start("EVERTHREAD_SUMMARIES_POST_FORWARD=off")
 		const add = `call memory_add {"type":"preference","theme":"food","content":"Ada eats no cucumbers"}`
+		w.Ask("good morning") // which becomes the day's summary
 		first := result[addedJSON](t, w.Ask(add).Text)
 		again := result[addedJSON](t, w.Ask(add).Text)
 		if first.Status != "added" || again.Status != "exists" || again.ID != first.ID {
