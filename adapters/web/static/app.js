@@ -340,12 +340,11 @@
         const box = $("promises");
         const same = document.createElement("details");
         same.append(...elements(d.html).childNodes);
+        same.querySelectorAll("details").forEach((x) => { x.open = !!$(x.id)?.open; });
         if (!box || box.innerHTML === same.innerHTML) return;
-        const open = [...box.querySelectorAll("details[open]")].map((x) => x.id);
-        const at = document.activeElement, one = box.contains(at) && at.closest("li"), does = "a, button, summary";
-        const n = one ? [...one.querySelectorAll(does)].indexOf(at) : 0, focused = box.contains(at);
+        const at = document.activeElement, does = "a, button, summary", focused = box.contains(at);
+        const one = focused && at.closest("li[id]"), n = one ? [...one.querySelectorAll(does)].indexOf(at) : 0;
         box.replaceChildren(...same.childNodes);
-        open.map($).forEach((x) => { if (x) x.open = true; });
         if (focused) (one && $(one.id)?.querySelectorAll(does)[n] || box.querySelector("summary")).focus();
       },
       tab(d) {
