@@ -26,38 +26,33 @@ type Scheduler struct {
 	// Leads reports whether this process runs the tasks now, of several.
 	Leads func() bool
 	Log   *zap.Logger
-	Now   func() time.Time
 }
 
-// Run runs each task once at the start and then at its times, until ctx ends. It skips a time
+// Run runs each task once at the start and then at its times, until ctx ends and the last one returned. It skips a time
 // at which the task still runs.
 func (s *Scheduler) Run(ctx context.Context) error {
-	var work sync.WaitGroup
-	defer work.Wait()
+	once := cron.NewChain(cron.SkipIfStillRunning(cron.DiscardLogger))
+	clock := cron.New(cron.WithLocation(time.UTC))
+	var first sync.WaitGroup
+	defer first.Wait()
 	for _, t := range s.Tasks {
-		schedule, err := cron.ParseStandard(t.Spec)
-		if err != nil {
+		job := once.Then(cron.FuncJob(func() { s.run(ctx, t) }))
+		if _, err := clock.AddJob(t.Spec, job); err != nil {
 			return fmt.Errorf("schedule %s: %w", t.Name, err)
 		}
-		work.Go(func() { s.repeat(ctx, t, schedule) })
+		first.Go(job.Run)
 	}
+	clock.Start()
+	<-ctx.Done()
+	<-clock.Stop().Done()
 	return nil
 }
 
-func (s *Scheduler) repeat(ctx context.Context, t Task, schedule cron.Schedule) {
-	for {
-		if s.Leads() {
-			if err := t.Run(ctx); err != nil && ctx.Err() == nil {
-				s.Log.Warn("task failed", zap.String("task", t.Name), zap.Error(err))
-			}
-		}
-		now := s.Now().UTC()
-		timer := time.NewTimer(schedule.Next(now).Sub(now))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-		}
+func (s *Scheduler) run(ctx context.Context, t Task) {
+	if ctx.Err() != nil || !s.Leads() {
+		return
+	}
+	if err := t.Run(ctx); err != nil && ctx.Err() == nil {
+		s.Log.Warn("task failed", zap.String("task", t.Name), zap.Error(err))
 	}
 }

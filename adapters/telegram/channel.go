@@ -191,7 +191,9 @@ const maxAnswer = 32 << 20
 const callTimeout = 30 * time.Second
 
 // api calls the Bot API with JSON bodies, and with forms for files. It uses the types of go-telegram/bot but not its
-// client, which writes every request as multipart through a pipe and a goroutine: most of the cost of a small call.
+// client: that one does not say whether a request left, keeps code and description of a refusal only as text, repeats
+// nothing on a connection that the service closed, and fails on a delivered message whose answer quotes a kind of
+// content that it does not know.
 type api struct {
 	root  string // without the token
 	token string

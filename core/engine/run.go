@@ -144,7 +144,7 @@ func (e *Engine) beside(ctx context.Context) error {
 		runners = append(runners, e.runner([]string{core.QueueSpeak}, speechWorkers, e.speech.Take))
 	}
 	clock := &scheduler.Scheduler{Tasks: e.tasks(), Leads: func() bool { return e.share().N == 0 },
-		Log: e.Log.Named("scheduler"), Now: e.Now}
+		Log: e.Log.Named("scheduler")}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, r := range runners {
 		group.Go(func() error { return r.Run(ctx) })
