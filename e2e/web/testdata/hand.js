@@ -71,7 +71,8 @@ window.hand = {
     return `${top?.outerHTML.slice(0, 80)} (at ${Math.round(b.left)}, ${Math.round(b.top)}, ${Math.round(b.width)} x ${Math.round(b.height)})`;
   },
   name: (el) => location.pathname + ": " + el.outerHTML.replace(/\s+/g, " ").slice(0, 160),
-  begin() {
+  async begin() {
+    for (let n = 0; n < 2; n++) await new Promise(requestAnimationFrame); // what has autofocus got the focus
     hand.first = hand.last = null;
     document.querySelectorAll(hand.every).forEach((x) => { x.known = true; }); // what comes later may come above
     document.body.tabIndex = -1; // Tab begins where the focus was last
