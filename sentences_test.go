@@ -41,7 +41,7 @@ func speaks(f source) bool {
 		return true
 	}
 	return slices.Contains([]string{"adapters/web", "adapters/web/chat", "adapters/web/office", "core/command",
-		"core/gateway", "core/people", "core/remind", "core/trust", "core/summary", "core/media", "core/loops",
+		"core/gateway", "core/people", "core/plan", "core/trust", "core/summary", "core/media", "core/loops",
 		"core/memory", "core/history", "core/export", "core/live", "core/when", "core/day", "core/words",
 		"core/doctor", "core/setup", "cmd/everthread"}, f.dir)
 }
@@ -215,7 +215,7 @@ func TestASentenceInCodeIsFound(t *testing.T) {
 		{"a text in backquotes", "core/people/a.go", "const x = `two\nlines of it`", true},
 		{"an error", "core/command/a.go", `var err = errors.New("no such user")`, false},
 		{"a log", "core/gateway/a.go", `func (g *G) f() { g.Log.Warn("lease was lost") }`, false},
-		{"a tool's description", "core/remind/a.go", `var x = core.Tool{Description: "Sets a reminder."}`, false},
+		{"a tool's description", "core/plan/a.go", `var x = core.Tool{Description: "Sets a reminder."}`, false},
 		{"a key", "core/command/a.go", `const x = "users.name"`, false},
 		{"a package that nobody reads", "core/prompt/a.go", `const x = "You are an assistant."`, false},
 		{"a finding of a channel", "adapters/matrix/diagnose.go", `const x = "the clocks agree"`, true},

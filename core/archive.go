@@ -38,9 +38,8 @@ type PlansIn struct{ Loops, Reminders, Tasks int }
 
 // Plans holds loops, reminders and tasks.
 type Plans struct {
-	Loops     []Loop
-	Reminders []Reminder
-	Tasks     []Task
+	Loops []Loop
+	Plans []Plan
 }
 
 // ImportBatch holds messages to import; about a thousand is a good size.

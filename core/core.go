@@ -29,8 +29,6 @@ type (
 	LoopID int64
 	// ItemID identifies a memory item.
 	ItemID int64
-	// ReminderID identifies a reminder.
-	ReminderID int64
 	// WindowID identifies a window.
 	WindowID int64
 	// JobID identifies a job.

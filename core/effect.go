@@ -105,24 +105,24 @@ func Taint(e Effect) Effect {
 	case OpenLoop:
 		e.Loop.Tainted = true
 		return e
-	case SetReminder:
-		e.Reminder.Tainted = true
-		return e
 	case ArchiveItem:
 		e.Tainted = true
 		return e
 	case CloseLoop:
 		e.Tainted = true
 		return e
-	case CancelReminder:
+	case CancelPlan:
 		e.Tainted = true
 		return e
 	case OpenThread:
 		e.Tainted = true
 		return e
-	case SetTask: // a task acts later, so the person decides
-		e.Task.Tainted = true
-		return ProposeTask{Task: e.Task}
+	case SetPlan:
+		e.Plan.Tainted = true
+		if e.Plan.Kind == PlanTask { // it acts later, so the person decides
+			return ProposeTask{Plan: e.Plan}
+		}
+		return e
 	case AddInstruction: // it holds in every conversation, so the person decides
 		return ProposeInstruction{Text: e.Instruction.Text}
 	}

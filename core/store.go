@@ -434,7 +434,6 @@ type Store interface {
 	MemoryStore
 	StandingStore
 	PlanStore
-	TaskStore
 	PageStore
 	Janitor
 	Waker

@@ -83,7 +83,7 @@ type ToolUse struct {
 	Inputs      []MessageID // the messages that the turn answers
 	Segment     SegmentID   // the day of the turn; 0: none
 	Seen        IDSet       // the messages that the prompt of the turn shows
-	Task        TaskID      // the task that the turn runs; 0: none
+	Task        PlanID      // the task that the turn runs; 0: none
 	Tainted     bool        // the turn read words that its person did not write there
 	Step, Index int         // of the model call in the turn, and of the tool call in it; both from 0
 	Now         time.Time

@@ -38,7 +38,7 @@ type Turn struct {
 	// Solo: no later message may join the turn.
 	Solo bool
 	// Task is the task that the turn runs, which was due at Due; 0: none.
-	Task TaskID
+	Task PlanID
 	Due  time.Time
 	// Used is the usage of attempts of this claim that ended without a reply. It counts
 	// towards the day Today (a label).

@@ -9,7 +9,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 cd "$root_dir"
-go test -tags goolm -count=1 -timeout 24h -v -run '^TestTimesGoBy$' ./core/task \
+go test -tags goolm -count=1 -timeout 24h -v -run '^TestTimesGoBy$' ./core/plan \
 	-soak.people "$1" -soak.days "$2" -soak.kills "$3" -soak.seed "$4"
 go test -tags 'goolm e2e crashpoints' -count=1 -timeout 24h -v -run '^TestAYearWithASmallModel$' ./e2e/data \
 	-small.step 1

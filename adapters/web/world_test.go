@@ -8,8 +8,7 @@ import (
 	"github.com/everthread/everthread/adapters/web/chat"
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/remind"
-	"github.com/everthread/everthread/core/task"
+	"github.com/everthread/everthread/core/plan"
 )
 
 // nothing is found by any search.
@@ -26,8 +25,8 @@ func newWorld(t *testing.T, change ...func(o *web.Options)) *webtest.World {
 	t.Helper()
 	return webtest.New(t, func(w *webtest.World) []web.Room {
 		return []web.Room{chat.New(chat.Options{Store: w.Store, People: w.People, Hub: w.Hub, Gateway: w.Gate,
-			Keeper: w.Gate, Memory: w.Memory, Search: nothing{}, Reminders: &remind.Reminders{Store: w.Store},
-			Tasks:    &task.Tasks{Store: w.Store, Settings: task.Settings{Language: "en"}},
+			Keeper: w.Gate, Memory: w.Memory, Search: nothing{},
+			Plans:    &plan.Plans{Store: w.Store, Settings: plan.Settings{Language: "en"}},
 			MediaDir: w.Media, MediaMax: 1 << 20, Now: w.Clock.Now})}
 	}, change...)
 }

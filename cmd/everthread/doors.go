@@ -73,7 +73,7 @@ func (a *app) newPage(proxies client.Proxies) (*web.Channel, error) {
 	h, w := a.Config.HTTP, a.Config.Channels.Web
 	rooms := []web.Room{
 		chat.New(chat.Options{Store: a.Store, People: a.People, Hub: a.Hub, Gateway: a.Gateway, Keeper: a.Files,
-			Tokens: a.Tokens, Search: a.Search, Memory: a.Memory, Reminders: a.Reminders, Tasks: a.Tasks, Rebuilder: a,
+			Tokens: a.Tokens, Search: a.Search, Memory: a.Memory, Plans: a.Plans, Rebuilder: a,
 			Model:    cmp.Or(a.Config.LLM.Model, a.Config.LLM.Provider),
 			MediaDir: a.Files.Dir, MediaMax: a.Files.Max, LivePages: w.LivePages, Now: a.Now}),
 		office.New(a.officeOptions()),

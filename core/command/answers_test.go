@@ -268,7 +268,7 @@ func (w *world) named(user core.UserID, text string) string {
 	if len(items) > 0 {
 		text = strings.ReplaceAll(text, "ITEM", fmt.Sprint(items[0].ID))
 	}
-	soon, err := w.Reminders(w.ctx, user, 1)
+	soon, err := w.OpenPlans(w.ctx, user, core.PlanReminder, 1)
 	must(w.t, err)
 	if len(soon) > 0 {
 		text = strings.ReplaceAll(text, "REMINDER", fmt.Sprint(soon[0].ID))
@@ -283,7 +283,7 @@ func (w *world) named(user core.UserID, text string) string {
 
 // numbered matches ids that the store assigns.
 var numbered = regexp.MustCompile(
-	`((?:Segment|Identity|Home|Loop|Thread|ID|Item|Reminder|Instruction|Task):|/thread |/done |/memory archive |/remind cancel |/remind annuler |/task cancel |/task resume |/always remove |/always retirer |number |numéro |- \*\*)[1-9][0-9]*`)
+	`((?:Segment|Identity|Home|Loop|Thread|ID|Item|Plan|Instruction):|/thread |/done |/memory archive |/remind cancel |/remind annuler |/task cancel |/task resume |/always remove |/always retirer |number |numéro |- \*\*)[1-9][0-9]*`)
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()

@@ -59,8 +59,7 @@ type Options struct {
 	Search     Searcher
 	Memory     Memory
 	Standing   Standing
-	Reminders  Reminders
-	Tasks      Tasks
+	Plans      Plans
 	Defaults   Defaults
 }
 

@@ -33,16 +33,18 @@ func TestAnswer_marksForeignWords(t *testing.T) {
 		note(core.AddItem{Item: core.Item{Theme: "a " + word, Content: text, Type: core.ItemFact, Tainted: true},
 			Theme: core.Theme{Name: "a " + word, Tainted: true}},
 			core.OpenLoop{Loop: core.Loop{Text: text, OpenedAt: w.now, Mentioned: w.now, Tainted: true}},
-			core.SetReminder{Reminder: core.Reminder{Text: text, DueAt: w.now.Add(time.Hour), Zone: "UTC", Tainted: true},
+			core.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, Text: text, DueAt: w.now.Add(time.Hour), Zone: "UTC",
+				Tainted: true},
 				At: w.now},
-			core.SetTask{Task: core.Task{Text: text, DueAt: w.now.Add(time.Hour), Zone: "UTC", Tainted: true}})
+			core.SetPlan{Plan: core.Plan{Kind: core.PlanTask, Text: text, DueAt: w.now.Add(time.Hour), Zone: "UTC",
+				Tainted: true}})
 	}
 	note(core.Taint(core.OpenThread{Title: word, At: w.now}))
 	loops, err := w.Loops(w.ctx, u.ID, 10)
 	must(t, err)
-	reminders, err := w.Reminders(w.ctx, u.ID, 10)
+	reminders, err := w.OpenPlans(w.ctx, u.ID, core.PlanReminder, 10)
 	must(t, err)
-	tasks, err := w.Tasks(w.ctx, u.ID, 10)
+	tasks, err := w.OpenPlans(w.ctx, u.ID, core.PlanTask, 10)
 	must(t, err)
 	items, err := w.Items(w.ctx, core.ItemQuery{User: u.ID, Limit: 10})
 	must(t, err)

@@ -12,21 +12,24 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Reminders reads and prepares reminders.
-type Reminders interface {
-	// New prepares a reminder from words with its time and text. A refusal is a sentence
-	// in use.Language that wraps core.ErrRefused.
-	New(ctx context.Context, use core.ToolUse, words string) (core.Reminder, error)
-	// Reminders lists active ones, soonest first.
-	Reminders(ctx context.Context, user core.UserID, limit int) ([]core.Reminder, error)
+// Plans reads and prepares plans. A refusal is a sentence in use.Language that wraps core.ErrRefused.
+type Plans interface {
+	// New prepares a plan from words with its time and text.
+	New(ctx context.Context, use core.ToolUse, kind core.PlanKind, words string) (core.SetPlan, error)
+	// OpenPlans lists the active and paused plans of a kind, soonest first.
+	OpenPlans(ctx context.Context, user core.UserID, kind core.PlanKind, limit int) ([]core.Plan, error)
+	// Accept prepares the proposed tasks after a yes, all or none.
+	Accept(ctx context.Context, use core.ToolUse, s core.TaskSubject) ([]core.SetPlan, error)
+	// Resume prepares the resumption of a paused task.
+	Resume(ctx context.Context, use core.ToolUse, id core.PlanID) (core.Plan, core.ResumePlan, error)
 	// Sent lists the deliveries of messages.
 	Sent(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Delivery, error)
 	// Describe returns a cron expression in words.
 	Describe(expression, language string) string
 }
 
-// mostReminders bounds the active reminders that are read.
-const mostReminders = 1000
+// mostPlans bounds the open plans of a kind that are read.
+const mostPlans = 1000
 
 // remind lists, sets and cancels reminders.
 func (c *Commands) remind(ctx context.Context, r *request) (core.Outcome, error) {
@@ -36,16 +39,20 @@ func (c *Commands) remind(ctx context.Context, r *request) (core.Outcome, error)
 	case r.arg == "":
 		return c.reminders(ctx, r)
 	case cancel && numbered:
-		return c.cancel(ctx, r, ids)
+		return c.cancelPlans(ctx, r, core.PlanReminder, ids, r.words.Cancelled, r.words.NoReminder)
 	case cancel && strings.TrimSpace(rest) == "":
 		return r.say(r.words.CancelWhich), nil
 	}
-	x, err := c.Reminders.New(ctx, c.toolUse(r), r.arg)
+	return c.setPlan(ctx, r, core.PlanReminder, r.words.ReminderSet)
+}
+
+// setPlan sets a plan, and says so in a text with its time, its own text and its number.
+func (c *Commands) setPlan(ctx context.Context, r *request, kind core.PlanKind, said string) (core.Outcome, error) {
+	set, err := c.Plans.New(ctx, c.toolUse(r), kind, r.arg)
 	if err != nil {
 		return r.unread(err)
 	}
-	out := r.sayf(r.words.ReminderSet, c.when(r, x.DueAt, x.Cron, x.Zone), oneLine(x.Text), x.ID)
-	return out.With(core.SetReminder{Reminder: x, At: r.now}), nil
+	return r.sayf(said, c.when(r, set.Plan), oneLine(set.Plan.Text), set.Plan.ID).With(set), nil
 }
 
 // errTalk is returned by a command that the model answers in its place.
@@ -59,26 +66,26 @@ func (r *request) unread(err error) (core.Outcome, error) {
 	return refused(err)
 }
 
-// when returns the next time of a reminder or task in the person's zone. A recurring one has
+// when returns the next time of a plan in the person's zone. A recurring one has
 // its own zone, and its recurrence is described.
-func (c *Commands) when(r *request, due time.Time, cron, own string) string {
+func (c *Commands) when(r *request, k core.Plan) string {
 	zone := c.location(r)
-	if cron != "" {
-		zone = core.Settings{Zone: own}.Location(zone)
+	if k.Cron != "" {
+		zone = core.Settings{Zone: k.Zone}.Location(zone)
 	}
-	t := due.In(zone)
+	t := k.DueAt.In(zone)
 	text := "**" + c.name(r, t.Format(time.DateOnly)) + ", " + t.Format("15:04") + "**"
 	if zone.String() != c.location(r).String() {
 		text += " (" + zone.String() + ")"
 	}
-	if cron != "" {
-		text += " · " + c.Reminders.Describe(cron, r.lang)
+	if k.Cron != "" {
+		text += " · " + c.Plans.Describe(k.Cron, r.lang)
 	}
 	return text
 }
 
 func (c *Commands) reminders(ctx context.Context, r *request) (core.Outcome, error) {
-	active, err := c.Reminders.Reminders(ctx, r.user.ID, mostReminders)
+	active, err := c.Plans.OpenPlans(ctx, r.user.ID, core.PlanReminder, mostPlans)
 	if err != nil || len(active) == 0 {
 		return r.say(r.words.NoReminders), err
 	}
@@ -88,7 +95,7 @@ func (c *Commands) reminders(ctx context.Context, r *request) (core.Outcome, err
 		if err != nil {
 			return core.Outcome{}, err
 		}
-		lines = append(lines, planned(int64(x.ID), x.Text, c.when(r, x.DueAt, x.Cron, x.Zone)+receipt+r.origin(x.Tainted)))
+		lines = append(lines, planned(int64(x.ID), x.Text, c.when(r, x)+receipt+r.origin(x.Tainted)))
 	}
 	return r.endPlanned(lines, len(active), fmt.Sprintf(r.words.RemindersMore, active[0].ID)), nil
 }
@@ -108,11 +115,11 @@ func (r *request) endPlanned(lines []string, all int, more string) core.Outcome 
 }
 
 // receipt returns the best delivery state of a reminder's last message.
-func (c *Commands) receipt(ctx context.Context, r *request, x core.Reminder) (string, error) {
-	if x.Message == 0 {
+func (c *Commands) receipt(ctx context.Context, r *request, x core.Plan) (string, error) {
+	if x.Last.Message == 0 {
 		return "", nil
 	}
-	ds, err := c.Reminders.Sent(ctx, r.user.ID, []core.MessageID{x.Message})
+	ds, err := c.Plans.Sent(ctx, r.user.ID, []core.MessageID{x.Last.Message})
 	if err != nil {
 		return "", err
 	}
@@ -125,37 +132,24 @@ func (c *Commands) receipt(ctx context.Context, r *request, x core.Reminder) (st
 			best, state = n, r.words.Receipts[d.State]
 		}
 	}
-	last := x.FiredAt.In(c.location(r))
+	last := x.Last.Ended.In(c.location(r))
 	return " · " + fmt.Sprintf(r.words.ReceiptLast, c.name(r, last.Format(time.DateOnly)), last.Format("15:04"), state),
 		nil
 }
 
-func (c *Commands) cancel(ctx context.Context, r *request, ids []int64) (core.Outcome, error) {
-	active, err := c.Reminders.Reminders(ctx, r.user.ID, mostReminders)
+// cancelPlans cancels the plans of a kind with the given numbers. said has the text of one; none names a missing one.
+func (c *Commands) cancelPlans(ctx context.Context, r *request, kind core.PlanKind, ids []int64,
+	said, none string) (core.Outcome, error) {
+	list, err := c.Plans.OpenPlans(ctx, r.user.ID, kind, mostPlans)
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	return r.each(ids, r.words.NoReminder, func(id int64) (string, core.Effect, error) {
-		x, err := pick(active, id, func(x core.Reminder) core.ReminderID { return x.ID })
-		r.mark(x.Tainted)
-		return fmt.Sprintf(r.words.Cancelled, oneLine(x.Text)), core.CancelReminder{Reminder: x.ID, At: r.now}, err
+	return r.each(ids, none, func(id int64) (string, core.Effect, error) {
+		k, err := pick(list, id, func(k core.Plan) core.PlanID { return k.ID })
+		r.mark(k.Tainted)
+		return fmt.Sprintf(said, oneLine(k.Text)), core.CancelPlan{Plan: k.ID, At: r.now}, err
 	})
 }
-
-// Tasks reads and prepares tasks. A refusal is a sentence in use.Language that wraps core.ErrRefused.
-type Tasks interface {
-	// New prepares a task from words with its time and text.
-	New(ctx context.Context, use core.ToolUse, words string) (core.SetTask, error)
-	// Accept prepares the proposed tasks after a yes, all or none.
-	Accept(ctx context.Context, use core.ToolUse, s core.TaskSubject) ([]core.SetTask, error)
-	// Resume prepares the resumption of a paused task.
-	Resume(ctx context.Context, use core.ToolUse, id core.TaskID) (core.Task, core.ResumeTask, error)
-	// Tasks lists pending and paused tasks, soonest first.
-	Tasks(ctx context.Context, user core.UserID, limit int) ([]core.Task, error)
-}
-
-// mostTasks bounds the tasks that are read.
-const mostTasks = 1000
 
 // task lists, sets, cancels and resumes tasks.
 func (c *Commands) task(ctx context.Context, r *request) (core.Outcome, error) {
@@ -167,19 +161,13 @@ func (c *Commands) task(ctx context.Context, r *request) (core.Outcome, error) {
 	case r.arg == "" || means(r.arg, func(t *typed) []string { return t.List }):
 		return c.tasks(ctx, r)
 	case cancel && numbered:
-		return c.cancelTasks(ctx, r, ids)
+		return c.cancelPlans(ctx, r, core.PlanTask, ids, r.words.TaskCancelled, r.words.NoTask)
 	case resume && numbered && len(ids) == 1:
-		return c.resumeTask(ctx, r, core.TaskID(ids[0]))
+		return c.resumeTask(ctx, r, core.PlanID(ids[0]))
 	case (cancel || resume) && strings.TrimSpace(rest) == "":
 		return r.say(r.words.TaskCancelWhich), nil
 	}
-	set, err := c.Tasks.New(ctx, c.toolUse(r), r.arg)
-	if err != nil {
-		return r.unread(err)
-	}
-	k := set.Task
-	out := r.sayf(r.words.TaskSet, c.when(r, k.DueAt, k.Cron, k.Zone), oneLine(k.Text), k.ID)
-	return out.With(set), nil
+	return c.setPlan(ctx, r, core.PlanTask, r.words.TaskSet)
 }
 
 func (c *Commands) toolUse(r *request) core.ToolUse {
@@ -187,14 +175,14 @@ func (c *Commands) toolUse(r *request) core.ToolUse {
 }
 
 func (c *Commands) tasks(ctx context.Context, r *request) (core.Outcome, error) {
-	list, err := c.Tasks.Tasks(ctx, r.user.ID, mostTasks)
+	list, err := c.Plans.OpenPlans(ctx, r.user.ID, core.PlanTask, mostPlans)
 	if err != nil || len(list) == 0 {
 		return r.say(r.words.NoTasks), err
 	}
 	lines := []string{r.words.TasksTitle, ""}
 	for _, k := range list[:min(len(list), listed)] {
-		when := c.when(r, k.DueAt, k.Cron, k.Zone)
-		if k.State == core.TaskPaused {
+		when := c.when(r, k)
+		if k.State == core.PlanPaused {
 			when = fmt.Sprintf(r.words.TaskPaused, k.ID)
 		}
 		lines = append(lines, planned(int64(k.ID), k.Text, when+c.lastRun(r, k)+r.origin(k.Tainted)))
@@ -202,7 +190,7 @@ func (c *Commands) tasks(ctx context.Context, r *request) (core.Outcome, error) 
 	return r.endPlanned(lines, len(list), fmt.Sprintf(r.words.TasksMore, list[0].ID)), nil
 }
 
-func (c *Commands) lastRun(r *request, k core.Task) string {
+func (c *Commands) lastRun(r *request, k core.Plan) string {
 	if k.Last.Due.IsZero() {
 		return ""
 	}
@@ -214,26 +202,13 @@ func (c *Commands) lastRun(r *request, k core.Task) string {
 	return " · " + fmt.Sprintf(r.words.TaskLast, c.name(r, at.Format(time.DateOnly)), at.Format("15:04"), state)
 }
 
-func (c *Commands) cancelTasks(ctx context.Context, r *request, ids []int64) (core.Outcome, error) {
-	list, err := c.Tasks.Tasks(ctx, r.user.ID, mostTasks)
-	if err != nil {
-		return core.Outcome{}, err
-	}
-	slices.Sort(ids)
-	return r.each(ids, r.words.NoTask, func(id int64) (string, core.Effect, error) {
-		k, err := pick(list, id, func(k core.Task) core.TaskID { return k.ID })
-		r.mark(k.Tainted)
-		return fmt.Sprintf(r.words.TaskCancelled, oneLine(k.Text)), core.CancelTask{Task: k.ID, At: r.now}, err
-	})
-}
-
-func (c *Commands) resumeTask(ctx context.Context, r *request, id core.TaskID) (core.Outcome, error) {
-	k, resume, err := c.Tasks.Resume(ctx, c.toolUse(r), id)
+func (c *Commands) resumeTask(ctx context.Context, r *request, id core.PlanID) (core.Outcome, error) {
+	k, resume, err := c.Plans.Resume(ctx, c.toolUse(r), id)
 	if err != nil {
 		return refused(err)
 	}
 	r.mark(k.Tainted)
-	return r.sayf(r.words.TaskResumed, c.when(r, k.DueAt, k.Cron, k.Zone), oneLine(k.Text)).With(resume), nil
+	return r.sayf(r.words.TaskResumed, c.when(r, k), oneLine(k.Text)).With(resume), nil
 }
 
 // acceptTask answers a proposal of the assistant, or the question whether to resume a failed task.
@@ -252,7 +227,7 @@ func (c *Commands) acceptTask(ctx context.Context, r *request, q core.Approval, 
 	case !yes:
 		return r.say(r.words.TaskDeclined), nil
 	}
-	sets, err := c.Tasks.Accept(ctx, c.toolUse(r), s)
+	sets, err := c.Plans.Accept(ctx, c.toolUse(r), s)
 	if err != nil {
 		return refused(err)
 	}

@@ -33,10 +33,10 @@ func (w *world) said(a core.Address, text string) string {
 }
 
 // tasksOf returns a user's tasks.
-func (w *world) tasksOf(a core.Address) []core.Task {
+func (w *world) tasksOf(a core.Address) []core.Plan {
 	w.t.Helper()
 	_, u := w.identify(a)
-	list, err := w.Tasks(w.ctx, u.ID, 10)
+	list, err := w.OpenPlans(w.ctx, u.ID, core.PlanTask, 10)
 	must(w.t, err)
 	return list
 }
@@ -92,25 +92,25 @@ func TestATaskGoesOnByAYes(t *testing.T) {
 	k := w.tasksOf(w.bo)[0]
 	_, u := w.identify(w.bo)
 	_, err := w.Note(w.ctx, core.Note{User: u.ID, Now: w.now,
-		Effects: []core.Effect{core.PauseTask{Task: k.ID, At: w.now}}})
+		Effects: []core.Effect{core.PausePlan{Plan: k.ID, At: w.now}}})
 	must(t, err)
 	w.proposeTasks(w.bo, core.TaskSubject{Resume: k.ID}, core.ApproveResume)
 	if out := w.said(w.bo, "no"); !strings.Contains(out, "stays paused") {
 		t.Errorf("no: %q", out)
 	}
 	if list := w.said(w.bo, "/task"); !strings.Contains(list, "paused") ||
-		w.tasksOf(w.bo)[0].State != core.TaskPaused {
+		w.tasksOf(w.bo)[0].State != core.PlanPaused {
 		t.Errorf("after a no: %q", list)
 	}
 	w.proposeTasks(w.bo, core.TaskSubject{Resume: k.ID}, core.ApproveResume)
-	if out := w.said(w.bo, "yes"); !strings.Contains(out, "Resumed:") || w.tasksOf(w.bo)[0].State != core.TaskActive {
+	if out := w.said(w.bo, "yes"); !strings.Contains(out, "Resumed:") || w.tasksOf(w.bo)[0].State != core.PlanActive {
 		t.Errorf("yes: %q", out)
 	}
 }
 
 // told is a store of one reminder that fired, with the deliveries of the test.
 type told struct {
-	reminders
+	plans
 	deliveries []core.Delivery
 }
 
@@ -118,12 +118,12 @@ func (r told) Sent(context.Context, core.UserID, []core.MessageID) ([]core.Deliv
 	return r.deliveries, nil
 }
 
-func (told) Reminders(context.Context, core.UserID, int) ([]core.Reminder, error) {
-	return []core.Reminder{{ID: 7, Text: "plants", DueAt: morning().Add(time.Hour), Cron: "0 10 * * *",
-		Zone: "Europe/Paris", FiredAt: morning(), Message: 3}}, nil
+func (told) OpenPlans(context.Context, core.UserID, core.PlanKind, int) ([]core.Plan, error) {
+	return []core.Plan{{ID: 7, Text: "plants", DueAt: morning().Add(time.Hour), Cron: "0 10 * * *",
+		Zone: "Europe/Paris", Last: core.Run{Due: morning(), Ended: morning(), Message: 3}}}, nil
 }
 
-type reminders = command.Reminders
+type plans = command.Plans
 
 // TestReceiptSaysMost checks that of several deliveries the one that got furthest is shown.
 func TestReceiptSaysMost(t *testing.T) {
@@ -139,11 +139,11 @@ func TestReceiptSaysMost(t *testing.T) {
 		"in the conversation only":             nil,
 	} {
 		w := newWorld(t, "en")
-		r := told{reminders: w.options.Reminders}
+		r := told{plans: w.options.Plans}
 		for _, s := range states {
 			r.deliveries = append(r.deliveries, core.Delivery{State: s})
 		}
-		w.options.Reminders = r
+		w.options.Plans = r
 		if out, _ := w.ask(w.ada, "/remind"); !strings.Contains(out.Text, "last: Today, 09:00, "+want+"\n") {
 			t.Errorf("%v: %s", states, out.Text)
 		}

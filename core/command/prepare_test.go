@@ -66,14 +66,16 @@ func tainted(w *world) {
 		item := core.AddItem{Item: core.Item{ID: core.ItemID(n), Type: core.ItemFact, Content: fmt.Sprint("item *", n)},
 			Digest: fmt.Sprint(n), At: w.now}
 		loop := core.OpenLoop{Loop: core.Loop{ID: core.LoopID(n + 1), Text: fmt.Sprint("loop *", n+1)}, At: w.now}
-		reminder := core.SetReminder{Reminder: core.Reminder{ID: core.ReminderID(n + 2), Text: fmt.Sprint("reminder *", n+2),
+		reminder := core.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, ID: core.PlanID(n + 2),
+			Text:  fmt.Sprint("reminder *", n+2),
 			DueAt: w.now.Add(time.Hour), Zone: "UTC"}, At: w.now}
 		act(core.Taint(item), core.Taint(loop), core.Taint(reminder))
 	}
-	act(core.SetReminder{Reminder: core.Reminder{ID: 914, Text: "too late", DueAt: w.now.Add(-time.Hour), Zone: "UTC"},
+	act(core.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, ID: 914, Text: "too late", DueAt: w.now.Add(-time.Hour),
+		Zone: "UTC"},
 		At: w.now})
 	act(core.Taint(core.ArchiveItem{Item: 911, At: w.now}), core.Taint(core.CloseLoop{Loop: 912, At: w.now}),
-		core.Taint(core.CancelReminder{Reminder: 913, At: w.now}), core.Taint(core.CancelReminder{Reminder: 914, At: w.now}))
+		core.Taint(core.CancelPlan{Plan: 913, At: w.now}), core.Taint(core.CancelPlan{Plan: 914, At: w.now}))
 }
 
 // receipts stores recurring reminders whose last deliveries are in every state.
@@ -81,20 +83,20 @@ func receipts(w *world) {
 	i, u := w.identify(w.ada)
 	for n, state := range []core.DeliveryState{core.DeliverySent, core.DeliveryFailed, "none", "", core.DeliveryPending} {
 		w.send(w.ada, fmt.Sprintf("/remind every day at 9:%02d reminder %d", 10+n, n))
-		due, err := w.Reminders(w.ctx, u.ID, 100)
+		due, err := w.OpenPlans(w.ctx, u.ID, core.PlanReminder, 100)
 		must(w.t, err)
 		if state == "" {
 			continue // never delivered
 		}
-		x := due[slices.IndexFunc(due, func(x core.Reminder) bool { return x.Text == fmt.Sprint("reminder ", n) })]
-		f := core.Fire{User: u.ID, Reminder: x.ID, Due: x.DueAt, Next: x.DueAt.AddDate(0, 0, 1), Now: w.now,
-			Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ " + x.Text, SentAt: w.now}}
+		x := due[slices.IndexFunc(due, func(x core.Plan) bool { return x.Text == fmt.Sprint("reminder ", n) })]
+		f := core.FirePlan{User: u.ID, Due: x.DueAt, Next: x.DueAt.AddDate(0, 0, 1), Now: w.now,
+			Run:     core.Run{Plan: x.ID, Due: x.DueAt, State: core.RunDone},
+			Message: &core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ " + x.Text, SentAt: w.now}}
 		if state != "none" {
 			f.Deliveries = []core.NewDelivery{{To: w.ada, Identity: i.ID, Kind: core.DeliverReminder,
 				Parts: []core.Part{{Text: "⏰ " + x.Text}}}}
 		}
-		_, err = w.Fire(w.ctx, f)
-		must(w.t, err)
+		must(w.t, w.FirePlan(w.ctx, f))
 		w.finish(state)
 	}
 }

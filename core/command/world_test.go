@@ -15,11 +15,10 @@ import (
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/memory"
-	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/standing"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
-	"github.com/everthread/everthread/core/task"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -47,10 +46,8 @@ func newWorld(t testing.TB, language string) *world {
 	w := &world{Store: s, t: t, dir: dir, ctx: context.WithoutCancel(t.Context()), now: morning(), language: language}
 	w.options = command.Options{Store: s, Calendar: calendar(), Channels: telegram{},
 		Search: &finder{w, "fts"}, Memory: &memory.Memory{Store: s, Signals: &finder{w, "fts"}},
-		Tasks: &task.Tasks{Store: s, Times: remind.Settings{}, Settings: task.Settings{
-			MaxActive: 2, Expires: 2 * time.Hour,
-			Language: "en"}},
-		Reminders: &remind.Reminders{Store: s}, Standing: &standing.Standing{Store: s, Tokens: tokens.New(),
+		Plans: &plan.Plans{Store: s, Settings: plan.Settings{MaxTasks: 2, Language: "en"}},
+		Standing: &standing.Standing{Store: s, Tokens: tokens.New(),
 			Settings: standing.Settings{MaxActive: 3, MaxTokens: 200}},
 		Defaults: command.Defaults{Language: "en", PostForward: "home"}}
 	w.ada = w.person("Ada", core.RoleOwner, "telegram", "111")

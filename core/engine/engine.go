@@ -27,12 +27,11 @@ import (
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/metrics"
 	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/recall"
-	"github.com/everthread/everthread/core/remind"
 	"github.com/everthread/everthread/core/speech"
 	"github.com/everthread/everthread/core/standing"
 	"github.com/everthread/everthread/core/summary"
-	"github.com/everthread/everthread/core/task"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -63,8 +62,7 @@ type Engine struct {
 	Search    *recall.Searcher
 	Memory    *memory.Memory
 	Standing  *standing.Standing
-	Reminders *remind.Reminders
-	Tasks     *task.Tasks
+	Plans     *plan.Plans
 	Files     *media.Files
 	Hub       *live.Hub
 	Turns     *Turns
@@ -75,8 +73,7 @@ type Engine struct {
 	began     time.Time
 	slots     job.Slots
 	jobs      *job.Worker
-	firer     *remind.Firer
-	taskFirer *task.Firer
+	firer     *plan.Firer
 	summary   *summary.Summarizer
 	loops     *loops.Loops
 	summaries *job.Runner // takes jobs of summary
@@ -118,7 +115,7 @@ func New(p *Process, o Options) (*Engine, error) {
 	}
 	e.Standing = e.newStanding()
 	planner := gateway.Planner{People: e.People, Channels: e.Channels, Now: p.Now}
-	if err := e.newReminders(planner); err != nil {
+	if err := e.newPlans(); err != nil {
 		return nil, err
 	}
 	chat, err := e.models(c.LLM)
@@ -131,7 +128,7 @@ func New(p *Process, o Options) (*Engine, error) {
 	if e.Turns, err = e.newTurns(chat); err != nil {
 		return nil, err
 	}
-	e.taskFirer = e.newTaskFirer(planner)
+	e.firer = e.newFirer(planner)
 	e.Gateway = e.newGateway()
 	e.merger = e.newMerger()
 	e.backups = backups{Process: p, maker: o.Backup, meter: e.Meter}
@@ -187,7 +184,7 @@ func (e *Engine) newGateway() *gateway.Gateway {
 	return gateway.New(gateway.Options{
 		Store: e.Store, Wakes: e.Store, Jobs: e.jobs, Share: e.share, Files: e.Files,
 		People: e.People, Commands: e.newCommands(),
-		Prompts: e.Turns, Agent: e.Turns, Tasks: e.Tasks, Calendar: e.Calendar, Limiter: e.limiter(), Tokens: e.Tokens,
+		Prompts: e.Turns, Agent: e.Turns, Tasks: e.Plans, Calendar: e.Calendar, Limiter: e.limiter(), Tokens: e.Tokens,
 		Channels: e.Channels, Slots: e.slots, Settings: gateway.Settings{Debounce: c.Turn.Debounce, Join: c.Turn.Join,
 			GiveUpAfter: c.Turn.GiveUpAfter, Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay,
 			TurnsPerMinute: c.Limits.TurnsPerMinute, SummarizeAfter: c.Summaries.AfterMessages, Language: c.DefaultLanguage,
@@ -209,8 +206,8 @@ func (e *Engine) newCommands() *command.Commands {
 	c := e.Config
 	return command.New(command.Options{
 		Store: e.Store, Calendar: e.Calendar, NewCode: e.People.NewLinkCode, Channels: e.Channels,
-		NewWebLink: e.webLink(), Search: e.Search, Memory: e.Memory, Standing: e.Standing, Reminders: e.Reminders,
-		Tasks: e.Tasks, Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
+		NewWebLink: e.webLink(), Search: e.Search, Memory: e.Memory, Standing: e.Standing, Plans: e.Plans,
+		Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
 			AllTokensPerDay: AllTokensPerDay(c), PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy,
 			Voice: c.Speech.Model != ""},
 	})

@@ -23,11 +23,10 @@ import (
 	"github.com/everthread/everthread/core/loops"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/recall"
-	"github.com/everthread/everthread/core/remind"
 	"github.com/everthread/everthread/core/speech"
 	"github.com/everthread/everthread/core/summary"
-	"github.com/everthread/everthread/core/task"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -104,25 +103,21 @@ func (e *Engine) newSpeech() *speech.Worker {
 		Crash: e.options.Crash, Log: e.Log.Named("speech"), Now: e.Now}
 }
 
-func (e *Engine) newReminders(planner gateway.Planner) error {
+func (e *Engine) newPlans() error {
 	c := e.Config
 	hour, err := day.Clock(c.Reminders.DefaultHour)
 	if err != nil {
 		return fmt.Errorf("reminders.default_hour: %w", err)
 	}
-	s := remind.Settings{DefaultHour: hour, MinEvery: c.Reminders.MinEvery, MaxActive: c.Reminders.MaxActive,
-		Language: c.DefaultLanguage}
-	e.Reminders = &remind.Reminders{Store: e.Store, Settings: s}
-	e.Tasks = &task.Tasks{Store: e.Store, Times: s, Settings: task.Settings{
-		Expires: c.Tasks.Expires, MaxActive: c.Tasks.MaxActive, Language: c.DefaultLanguage}}
-	e.firer = &remind.Firer{Store: e.Store, Users: e.People, Planner: planner, Tokens: e.Tokens, Settings: s,
-		Channels: e.Channels, Meter: e.Meter, Log: e.Log.Named("reminders")}
+	e.Plans = &plan.Plans{Store: e.Store, Settings: plan.Settings{DefaultHour: hour, MinEvery: c.Reminders.MinEvery,
+		MaxReminders: c.Reminders.MaxActive, MaxTasks: c.Tasks.MaxActive, Expires: c.Tasks.Expires,
+		Language: c.DefaultLanguage}}
 	return nil
 }
 
-func (e *Engine) newTaskFirer(planner gateway.Planner) *task.Firer {
-	return &task.Firer{Tasks: e.Tasks, Due: e.Store, Users: e.People, Planner: planner, Calendar: e.Calendar,
-		Tokens: e.Tokens, Channels: e.Channels, Budgets: e.Turns, Meter: e.Meter, Log: e.Log.Named("tasks")}
+func (e *Engine) newFirer(planner gateway.Planner) *plan.Firer {
+	return &plan.Firer{Plans: e.Plans, Due: e.Store, Users: e.People, Planner: planner, Calendar: e.Calendar,
+		Tokens: e.Tokens, Channels: e.Channels, Budgets: e.Turns, Meter: e.Meter, Log: e.Log.Named("plans")}
 }
 
 // newSummaries sets the workers that summarise days and compress old pages. They use the
@@ -176,8 +171,7 @@ func (e *Engine) newMerger() *people.Merger {
 // ownTools returns the tools of the features.
 func (e *Engine) ownTools() []core.Tool {
 	tools := append(e.ReadingTools(), e.loops.Tools()...)
-	return slices.Concat(tools, document.Tools(e.Store, e.Tokens), e.Standing.Tools(), e.Reminders.Tools(),
-		e.Tasks.Tools())
+	return slices.Concat(tools, document.Tools(e.Store, e.Tokens), e.Standing.Tools(), e.Plans.Tools())
 }
 
 // ReadingTools returns the tools of recall and memory.

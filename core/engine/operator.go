@@ -127,7 +127,7 @@ func (e *Engine) Importer(ctx context.Context, u core.User) (*history.Importer, 
 	embedding, err := e.Embedders.Name(ctx, u.ID)
 	return &history.Importer{Store: e.Store, Tokens: e.Tokens, User: u, Embedding: embedding, Now: e.Now, Wait: job.Wait,
 			Calendar: e.Calendar, Media: &history.Media{Dir: e.Files.Dir, Max: e.Files.Max, Kind: kind},
-			Reminders: e.Reminders.Settings, MaxReminders: e.Config.Reminders.MaxActive,
+			Plans: e.Plans.Settings, MaxReminders: e.Config.Reminders.MaxActive,
 			MaxTasks: e.Config.Tasks.MaxActive, Standing: e.Standing, Proposer: e},
 		history.Options{Zone: u.Settings.Location(e.Calendar.Zone), Now: e.Now(), Kind: kind, Max: e.Files.Max}, err
 }

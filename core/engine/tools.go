@@ -13,11 +13,10 @@ import (
 	"github.com/everthread/everthread/core/agent"
 	"github.com/everthread/everthread/core/agent/mcp"
 	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/prompt"
 	"github.com/everthread/everthread/core/recall"
-	"github.com/everthread/everthread/core/remind"
 	"github.com/everthread/everthread/core/standing"
-	"github.com/everthread/everthread/core/task"
 )
 
 // toolbox holds the tools that are available now. It caches the selection of each user,
@@ -112,7 +111,7 @@ func (ts *Turns) offered(u core.User, mode core.Mode, p core.Prompt) *agent.Regi
 // Offered returns how many tools the model is offered, and how many there are, for a user who may use all of outside.
 func Offered(c configs.Config, outside []core.Tool, t core.Tokenizer) (offered, all int, err error) {
 	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &memory.Memory{}, Standing: &standing.Standing{},
-		Reminders: &remind.Reminders{}, Tasks: &task.Tasks{}}
+		Plans: &plan.Plans{}}
 	own, err := agent.NewRegistry(append([]core.Tool{agent.TimeNow{}, &agent.Delegate{}}, e.ownTools()...)...)
 	if err != nil {
 		return 0, 0, fmt.Errorf("tools: %w", err)

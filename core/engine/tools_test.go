@@ -11,10 +11,9 @@ import (
 	"github.com/everthread/everthread/core/agent"
 	"github.com/everthread/everthread/core/agent/tooltest"
 	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/recall"
-	"github.com/everthread/everthread/core/remind"
 	"github.com/everthread/everthread/core/standing"
-	"github.com/everthread/everthread/core/task"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -22,8 +21,8 @@ import (
 // tools, and that the page has words for them.
 func TestOwnToolsAreWhatProvidersTake(t *testing.T) {
 	t.Parallel()
-	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &memory.Memory{}, Reminders: &remind.Reminders{},
-		Standing: &standing.Standing{}, Tasks: &task.Tasks{}}
+	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &memory.Memory{}, Plans: &plan.Plans{},
+		Standing: &standing.Standing{}}
 	tools := append([]core.Tool{agent.TimeNow{}, &agent.Delegate{}}, e.ownTools()...)
 	if len(tools) < 14 {
 		t.Fatalf("%d tools", len(tools))

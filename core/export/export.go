@@ -203,17 +203,18 @@ func (x *export) plans() error {
 		loops[n] = core.ExportedLoop{ID: l.ID, Text: l.Text, State: l.State, Sources: l.Sources, OpenedAt: l.OpenedAt,
 			Mentioned: l.Mentioned, Due: l.Due}
 	}
-	wanted := make([]core.ExportedPlan, len(plans.Reminders))
-	for n, r := range plans.Reminders {
-		wanted[n] = core.ExportedPlan{ID: int64(r.ID), Text: r.Text, DueAt: r.DueAt, Cron: r.Cron, Zone: r.Zone,
-			State: string(r.State), Source: r.Source, CreatedAt: r.CreatedAt, FiredAt: r.FiredAt, Message: r.Message}
-	}
-	tasks := make([]core.ExportedPlan, len(plans.Tasks))
-	for n, k := range plans.Tasks {
-		tasks[n] = core.ExportedPlan{ID: int64(k.ID), Text: k.Text, DueAt: k.DueAt, Cron: k.Cron, Zone: k.Zone,
+	var reminders, tasks []core.ExportedPlan
+	for _, k := range plans.Plans {
+		one := core.ExportedPlan{ID: int64(k.ID), Text: k.Text, DueAt: k.DueAt, Cron: k.Cron, Zone: k.Zone,
 			State: string(k.State), Source: k.Source, CreatedAt: k.CreatedAt}
+		if k.Kind == core.PlanTask {
+			tasks = append(tasks, one)
+			continue
+		}
+		one.FiredAt, one.Message = k.Last.Ended, k.Last.Message
+		reminders = append(reminders, one)
 	}
-	return errors.Join(lines(x, "loops.jsonl", loops), lines(x, "reminders.jsonl", wanted),
+	return errors.Join(lines(x, "loops.jsonl", loops), lines(x, "reminders.jsonl", reminders),
 		lines(x, "tasks.jsonl", tasks))
 }
 

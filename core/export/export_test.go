@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -117,8 +118,7 @@ func TestEverythingOfAUserAndNothingOfAnother(t *testing.T) {
 			Theme: core.Theme{Slug: "garden", Name: "Garden"}, At: noon},
 		core.OpenLoop{Loop: core.Loop{Text: "buy seeds"}, At: noon},
 		core.AddInstruction{Instruction: core.Instruction{Text: "answer in one sentence", Tokens: 9}, Digest: "d", At: noon},
-		core.SetReminder{Reminder: core.Reminder{Text: "tea", DueAt: noon.Add(time.Hour), State: core.ReminderActive},
-			At: noon},
+		core.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, Text: "tea", DueAt: noon.Add(time.Hour)}, At: noon},
 		core.OpenThread{Identity: at.ID, Title: "../../etc/pass*wd", At: noon}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,8 @@ func TestEveryTableOfWordsIsExported(t *testing.T) {
 		}
 		var text string
 		for name, content := range files {
-			if name == table.Export || strings.HasSuffix(table.Export, "/") && strings.HasPrefix(name, table.Export) {
+			if slices.Contains(strings.Fields(table.Export), name) ||
+				strings.HasSuffix(table.Export, "/") && strings.HasPrefix(name, table.Export) {
 				text += content
 			}
 		}
@@ -215,9 +216,9 @@ func (w *world) fill(at core.Identity) {
 			Digest: "d", Theme: core.Theme{Slug: "garden", Name: "Garden", Description: "what grows"}, At: noon},
 		core.AddInstruction{Instruction: core.Instruction{Text: "speak of honey first"}, Digest: "h", At: noon},
 		core.OpenLoop{Loop: core.Loop{Text: "buy seeds"}, At: noon},
-		core.SetReminder{Reminder: core.Reminder{Text: "tea", DueAt: noon.Add(time.Hour), State: core.ReminderActive},
+		core.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, Text: "tea", DueAt: noon.Add(time.Hour)}, At: noon},
+		core.SetPlan{Plan: core.Plan{Kind: core.PlanTask, Text: "look for honey", DueAt: noon.Add(time.Hour), Zone: "UTC"},
 			At: noon},
-		core.SetTask{Task: core.Task{Text: "look for honey", DueAt: noon.Add(time.Hour), Zone: "UTC"}, At: noon},
 		core.OpenThread{Identity: at.ID, Title: "Honey", At: noon}}}); err != nil {
 		w.t.Fatal(err)
 	}

@@ -24,14 +24,14 @@ func disclose(language string, effects []core.Effect) (t disclosure) {
 			t.add(w, e.Item.Tainted, w.ToldItem, int64(e.Item.ID), e.Item.Content)
 		case core.OpenLoop:
 			t.add(w, e.Loop.Tainted, w.ToldLoop, int64(e.Loop.ID), e.Loop.Text)
-		case core.SetReminder:
-			t.add(w, e.Reminder.Tainted, w.ToldReminder, int64(e.Reminder.ID), e.Reminder.Text)
+		case core.SetPlan: // only reminders are set without a yes
+			t.add(w, e.Plan.Tainted, w.ToldReminder, int64(e.Plan.ID), e.Plan.Text)
 		case core.ArchiveItem:
 			t.add(w, e.Tainted, w.ToldArchived, int64(e.Item), e.Text)
 		case core.CloseLoop:
 			t.add(w, e.Tainted, w.ToldClosed, int64(e.Loop), e.Text)
-		case core.CancelReminder:
-			t.add(w, e.Tainted, w.ToldCancelled, int64(e.Reminder), e.Text)
+		case core.CancelPlan:
+			t.add(w, e.Tainted, w.ToldCancelled, int64(e.Plan), e.Text)
 		}
 	}
 	return t

@@ -103,7 +103,7 @@ type Tasks interface {
 	Failed(ctx context.Context, u core.User, t *core.Turn, cause core.RunCause, server string,
 		now time.Time) (core.Outcome, error)
 	// When describes the next time of a task and its recurrence.
-	When(k core.Task, language string) string
+	When(k core.Plan, language string) string
 }
 
 // Previews receives the whole answer so far, each time it grows.

@@ -28,7 +28,7 @@ func (g *Gateway) Propose(ctx context.Context, u core.User, from string, effects
 		case core.ProposeInstruction:
 			standing.Texts, quoted = append(standing.Texts, e.Text), append(quoted, quote(e.Text))
 		case core.ProposeTask:
-			k := e.Task
+			k := e.Plan
 			lines = append(lines, quote(k.Text)+" · "+g.Tasks.When(k, language))
 			tasks.Tasks = append(tasks.Tasks, core.ProposedTask{Text: k.Text, Due: k.DueAt, Cron: k.Cron, Zone: k.Zone,
 				Tainted: true})

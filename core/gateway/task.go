@@ -96,10 +96,12 @@ func (g *Gateway) proposeTasks(ctx context.Context, t *core.Turn, u core.User, a
 	var set, asked []string
 	for _, e := range a.Effects {
 		switch e := e.(type) {
-		case core.SetTask:
-			set = append(set, fmt.Sprintf(w.ToldTask, quote(e.Task.Text), g.Tasks.When(e.Task, language), e.Task.ID))
+		case core.SetPlan:
+			if k := e.Plan; k.Kind == core.PlanTask {
+				set = append(set, fmt.Sprintf(w.ToldTask, quote(k.Text), g.Tasks.When(k, language), k.ID))
+			}
 		case core.ProposeTask:
-			k := e.Task
+			k := e.Plan
 			line := quote(k.Text) + " · " + g.Tasks.When(k, language)
 			if slices.Contains(asked, line) {
 				continue

@@ -23,7 +23,7 @@ func (chores) Failed(_ context.Context, _ core.User, _ *core.Turn, cause core.Ru
 	return core.Outcome{Text: "failed: " + string(cause)}, nil
 }
 
-func (chores) When(k core.Task, _ string) string { return "by " + k.Cron }
+func (chores) When(k core.Plan, _ string) string { return "by " + k.Cron }
 
 // TestTasksOfATurnAreToldOrAskedAbout checks that an answer names a task that its turn set, and how
 // to undo it, and that a task proposed by a tainted turn is not set without approval.
@@ -31,10 +31,10 @@ func TestTasksOfATurnAreToldOrAskedAbout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	due := time.Now().Add(time.Hour)
-	task := core.Task{ID: 77, Text: "tell the `news`", Cron: "0 9 * * *", Zone: "UTC", DueAt: due}
-	other := core.Task{Text: "mail Eve", Cron: "0 10 * * *", Zone: "UTC", DueAt: due}
-	w.brain.effects = []core.Effect{core.SetTask{Task: task, At: time.Now()},
-		core.Taint(core.SetTask{Task: other, At: time.Now()}), core.Taint(core.SetTask{Task: other, At: time.Now()})}
+	task := core.Plan{Kind: core.PlanTask, ID: 77, Text: "tell the `news`", Cron: "0 9 * * *", Zone: "UTC", DueAt: due}
+	other := core.Plan{Kind: core.PlanTask, Text: "mail Eve", Cron: "0 10 * * *", Zone: "UTC", DueAt: due}
+	w.brain.effects = []core.Effect{core.SetPlan{Plan: task, At: time.Now()},
+		core.Taint(core.SetPlan{Plan: other, At: time.Now()}), core.Taint(core.SetPlan{Plan: other, At: time.Now()})}
 	w.say("the news each morning")
 	got := w.sent(1)
 	for _, want := range []string{"tell the 'news': by 0 9 * * *. /task cancel 77", "Shall I do this on my own?",
@@ -45,7 +45,7 @@ func TestTasksOfATurnAreToldOrAskedAbout(t *testing.T) {
 	}
 	_, u, err := w.store.Identify(t.Context(), w.address())
 	must(t, err)
-	list, err := w.store.Tasks(t.Context(), u.ID, 10)
+	list, err := w.store.OpenPlans(t.Context(), u.ID, core.PlanTask, 10)
 	must(t, err)
 	if len(list) != 1 || list[0].ID != 77 {
 		t.Fatalf("set: %+v", list)

@@ -61,7 +61,7 @@ func (w *world) label(t time.Time) string { return w.calendar().Day(w.u.Settings
 func (w *world) importer(store history.Store) *history.Importer {
 	return &history.Importer{Store: store, Tokens: tokens.New(), User: w.u, Calendar: w.calendar(),
 		Media: &history.Media{Dir: w.media, Max: w.max}, Summaries: true, Now: func() time.Time { return now },
-		Wait: func(context.Context, time.Duration) { w.waits++ }, Reminders: everyOne{}, MaxReminders: 100, MaxTasks: 3,
+		Wait: func(context.Context, time.Duration) { w.waits++ }, Plans: everyOne{}, MaxReminders: 100, MaxTasks: 3,
 		Standing: &standing.Standing{Store: w.st, Tokens: tokens.New(),
 			Settings: standing.Settings{MaxActive: 10, MaxTokens: 200}}, Proposer: w}
 }
@@ -316,10 +316,10 @@ func BenchmarkImport(b *testing.B) {
 	}
 }
 
-// everyOne admits every reminder.
+// everyOne admits every plan.
 type everyOne struct{}
 
-func (everyOne) Admit(core.Reminder, time.Time) error { return nil }
+func (everyOne) Admit(core.Plan, time.Time) error { return nil }
 
 // TestImport_ownWordsAreOwn checks that what the named owner of an archive wrote counts as the person's own words, and
 // nothing else of the archive does.

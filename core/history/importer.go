@@ -22,10 +22,10 @@ type Store interface {
 	Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error)
 }
 
-// Admitter checks imported reminders.
+// Admitter checks imported plans.
 type Admitter interface {
-	// Admit returns why an active reminder cannot be imported; nil: it can.
-	Admit(r core.Reminder, now time.Time) error
+	// Admit returns why an open plan cannot be imported; nil: it can.
+	Admit(k core.Plan, now time.Time) error
 }
 
 // InstructionImporter checks imported standing instructions.
@@ -47,9 +47,8 @@ type Importer struct {
 	Calendar  day.Calendar
 	Embedding string // the configuration for embedding memory; empty: none
 	Media     *Media
-	// Reminders checks active reminders, and the times of tasks. At most MaxReminders
-	// reminders are active, and MaxTasks tasks active or paused, existing ones included.
-	Reminders    Admitter
+	// Plans checks open plans. At most MaxReminders reminders and MaxTasks tasks are open, existing ones included.
+	Plans        Admitter
 	MaxReminders int
 	MaxTasks     int
 	Standing     InstructionImporter

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -193,10 +194,9 @@ func (r *run) plans(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.Reminders, err = r.reminders(here.Reminders); err != nil {
-		return err
-	}
-	if p.Tasks, err = r.tasks(here.Tasks); err != nil || len(p.Loops)+len(p.Reminders)+len(p.Tasks) == 0 {
+	err = errors.Join(r.kind(&p, here.Plans, core.PlanReminder, r.MaxReminders, "reminders.jsonl"),
+		r.kind(&p, here.Plans, core.PlanTask, r.MaxTasks, "tasks.jsonl"))
+	if err != nil || len(p.Loops)+len(p.Plans) == 0 {
 		return err
 	}
 	in, err := r.Store.ImportPlans(ctx, r.User.ID, p)
@@ -204,77 +204,65 @@ func (r *run) plans(ctx context.Context) error {
 	return err
 }
 
-// reminders returns the new reminders of an export.
-func (r *run) reminders(here []core.Reminder) (out []core.Reminder, err error) {
-	fresh := r.timed(r.MaxReminders, string(core.ReminderActive))
-	for _, o := range here {
-		fresh.have(o.CreatedAt, o.Cron, o.Text, string(o.State))
-	}
-	err = sibling(r.archive, "reminders.jsonl", func(o core.ExportedPlan) error {
-		if fresh.take(&o) {
-			out = append(out, core.Reminder{Text: o.Text, DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone,
-				State: core.ReminderState(o.State), Source: r.numbers[o.Source], CreatedAt: o.CreatedAt, FiredAt: o.FiredAt,
-				Message: r.numbers[o.Message]})
+// kind adds the new plans of a kind. Active tasks are paused, until the user resumes them.
+func (r *run) kind(p *core.Plans, here []core.Plan, kind core.PlanKind, most int, file string) error {
+	fresh := &timed{run: r, known: map[string]bool{}, most: most}
+	for _, k := range here {
+		if k.Kind == kind {
+			fresh.have(k)
 		}
+	}
+	return sibling(r.archive, file, func(o core.ExportedPlan) error {
+		paused := kind == core.PlanReminder && o.State == string(core.PlanPaused) // which nobody could resume
+		if paused || !fresh.take(&o) {
+			return nil
+		}
+		k := core.Plan{Kind: kind, Text: o.Text, DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone, State: core.PlanState(o.State),
+			Source: r.numbers[o.Source], CreatedAt: o.CreatedAt}
+		if kind == core.PlanTask && k.State == core.PlanActive { // somebody else may have written it
+			k.State, r.result.Paused = core.PlanPaused, append(r.result.Paused, o.Text)
+		}
+		if !o.FiredAt.IsZero() {
+			k.Last = core.Run{Due: o.FiredAt, State: core.RunDone, Message: r.numbers[o.Message]}
+		}
+		p.Plans = append(p.Plans, k)
 		return nil
 	})
-	return out, err
 }
 
-// tasks returns the new tasks of an export. Those that are active are paused, until the user resumes them.
-func (r *run) tasks(here []core.Task) (out []core.Task, err error) {
-	fresh := r.timed(r.MaxTasks, string(core.TaskActive), string(core.TaskPaused))
-	for _, o := range here {
-		fresh.have(o.CreatedAt, o.Cron, o.Text, string(o.State))
-	}
-	err = sibling(r.archive, "tasks.jsonl", func(o core.ExportedPlan) error {
-		if fresh.take(&o) {
-			if o.State == string(core.TaskActive) { // somebody else may have written it
-				o.State, r.result.Paused = string(core.TaskPaused), append(r.result.Paused, o.Text)
-			}
-			out = append(out, core.Task{Text: o.Text, DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone,
-				State: core.TaskState(o.State), Source: r.numbers[o.Source], CreatedAt: o.CreatedAt})
-		}
-		return nil
-	})
-	return out, err
-}
-
-// timed selects the reminders or the tasks of an export to import. The limits for
-// those that people set apply; existing ones do not count twice.
+// timed selects the plans of a kind to import. The limit for those that people set applies; existing ones do not count
+// twice.
 type timed struct {
 	*run
 	known        map[string]bool // existing ones
 	active, most int
-	open         []string // states of pending ones
 }
 
-func (r *run) timed(most int, open ...string) *timed {
-	return &timed{run: r, known: map[string]bool{}, most: most, open: open}
-}
+// isOpen reports whether a plan is pending.
+func isOpen(state core.PlanState) bool { return state == core.PlanActive || state == core.PlanPaused }
 
-// sameAs returns the key of equal reminders or tasks; see core.ImportStore.
+// sameAs returns the key of equal plans; see core.ImportStore.
 func sameAs(created time.Time, cron, text string) string {
 	return fmt.Sprint(created.UnixMilli(), cron, "\x00", text)
 }
 
 // have notes an existing one.
-func (t *timed) have(created time.Time, cron, text, state string) {
-	t.known[sameAs(created, cron, text)] = true
-	if slices.Contains(t.open, state) {
+func (t *timed) have(k core.Plan) {
+	t.known[sameAs(k.CreatedAt, k.Cron, k.Text)] = true
+	if isOpen(k.State) {
 		t.active++
 	}
 }
 
 // take reports whether to import one, and brings its text and state up to date.
 func (t *timed) take(o *core.ExportedPlan) bool {
-	open := slices.Contains(t.open, o.State)
+	state := core.PlanState(o.State)
+	open := isOpen(state)
 	switch {
-	case !open && o.State != string(core.TaskDone) && o.State != string(core.TaskCancelled), o.DueAt.IsZero(),
-		o.Text == "":
+	case !open && state != core.PlanDone && state != core.PlanCancelled, o.DueAt.IsZero(), o.Text == "":
 		return false
 	case open && o.Cron == "" && o.DueAt.Before(t.Now()):
-		o.State, open = string(core.TaskDone), false
+		o.State, open = string(core.PlanDone), false
 	}
 	o.Text = storable(o.Text)
 	key := sameAs(o.CreatedAt, o.Cron, o.Text)
@@ -282,7 +270,7 @@ func (t *timed) take(o *core.ExportedPlan) bool {
 		return false
 	}
 	if open {
-		err := t.Reminders.Admit(core.Reminder{Text: o.Text, DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone}, t.Now())
+		err := t.Plans.Admit(core.Plan{Text: o.Text, DueAt: o.DueAt, Cron: o.Cron, Zone: o.Zone}, t.Now())
 		if err == nil && t.active >= t.most {
 			err = fmt.Errorf("more than the %d that can be active", t.most)
 		}

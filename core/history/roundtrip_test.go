@@ -77,19 +77,19 @@ func (w *world) live() {
 		note(core.AddInstruction{Instruction: i, Digest: fmt.Sprint("digest ", n)})
 	}
 	for n, text := range []string{"tea", "called off", "every week"} {
-		r := core.Reminder{ID: core.ReminderID(9100 + n), Text: text, DueAt: now.Add(48 * time.Hour), Zone: "Europe/Paris",
-			State: core.ReminderActive, Source: 1}
+		r := core.Plan{Kind: core.PlanReminder, ID: core.PlanID(9100 + n), Text: text, DueAt: now.Add(48 * time.Hour),
+			Zone: "Europe/Paris", State: core.PlanActive, Source: 1}
 		if n == 2 {
 			r.Cron = "0 9 * * 1"
 		}
-		note(core.SetReminder{Reminder: r, At: at})
+		note(core.SetPlan{Plan: r, At: at})
 	}
-	note(core.CancelReminder{Reminder: 9101, At: now})
+	note(core.CancelPlan{Plan: 9101, At: now})
 	for n, text := range []string{"tell the news", "called off", "stands still"} {
-		note(core.SetTask{Task: core.Task{ID: core.TaskID(9200 + n), Text: text, DueAt: now.Add(48 * time.Hour),
-			Cron: "30 7 * * 1-5", Zone: "Europe/Paris", Source: 1}, At: at})
+		note(core.SetPlan{Plan: core.Plan{Kind: core.PlanTask, ID: core.PlanID(9200 + n), Text: text,
+			DueAt: now.Add(48 * time.Hour), Cron: "30 7 * * 1-5", Zone: "Europe/Paris", Source: 1}, At: at})
 	}
-	note(core.CancelTask{Task: 9201, At: now}, core.PauseTask{Task: 9202, At: now})
+	note(core.CancelPlan{Plan: 9201, At: now}, core.PausePlan{Plan: 9202, At: now})
 	for n, status := range []core.ItemStatus{core.ItemArchived, core.ItemActive} { // the same, archived and active
 		item := core.Item{User: w.u.ID, ID: core.ItemID(9300 + n), Theme: "garden", Type: "fact", Content: "has a plum tree",
 			Status: core.ItemActive, CreatedAt: at.Add(time.Duration(n) * time.Hour),
@@ -172,14 +172,14 @@ func TestWhatGoesOutComesBackTheSame(t *testing.T) {
 // agree says yes to the proposals of an import of a world that lived, and resumes its task.
 func (w *world) agree() {
 	w.t.Helper()
-	list, err := w.st.Tasks(w.t.Context(), w.u.ID, 100)
+	list, err := w.st.OpenPlans(w.t.Context(), w.u.ID, core.PlanTask, 100)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	var effects []core.Effect
 	for _, k := range list {
-		if k.Text == "tell the news" && k.State == core.TaskPaused {
-			effects = append(effects, core.ResumeTask{Task: k.ID, Due: k.DueAt, At: now})
+		if k.Text == "tell the news" && k.State == core.PlanPaused {
+			effects = append(effects, core.ResumePlan{Plan: k.ID, Due: k.DueAt, At: now})
 		}
 	}
 	if len(effects) != 1 || !slices.Equal(w.proposed, []string{"export.zip: answer in one sentence",

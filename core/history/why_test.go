@@ -7,7 +7,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/history"
-	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -16,13 +16,13 @@ import (
 func TestReasonsOfRemindersAreTranslated(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
-	for _, r := range []core.Reminder{
+	for _, r := range []core.Plan{
 		{Text: strings.Repeat("x", 1001), DueAt: now},
 		{Text: "tea", DueAt: now.AddDate(11, 0, 0)},
 		{Text: "tea", DueAt: now, Cron: "0 0 30 2 *"},
 		{Text: "tea", DueAt: now, Cron: "* * * * *"},
 	} {
-		err := remind.Settings{}.Admit(r, now)
+		err := plan.Settings{}.Admit(r, now)
 		if err == nil {
 			t.Fatalf("%+v is admitted", r)
 		}

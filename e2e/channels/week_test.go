@@ -161,7 +161,7 @@ func TestAWeekGoesOnElsewhere(t *testing.T) {
 			l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND body LIKE '%months of notice are there?%'`, 1, g)
 			said(there, there.Receive().Text, "Always do this from now on?") // what an archive wants for good asks first
 			said(there, there.Ask("/yes "+l.Lines(`SELECT code FROM approvals WHERE state = 'open'`)[0]).Text, "in one line")
-			said(there, there.Ask("/task resume "+l.Lines(`SELECT id FROM tasks WHERE state = 'paused'`)[0]).Text, "Resumed:")
+			said(there, there.Ask("/task resume "+l.Lines(`SELECT id FROM plans WHERE state = 'paused'`)[0]).Text, "Resumed:")
 			said(there, asks(there, "Once more: how many months of notice?"), "lease.pdf, page 3")
 			brief(there, path, 28, 1)
 			s.mu.Lock()

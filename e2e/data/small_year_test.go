@@ -225,7 +225,7 @@ func (y *smallYear) task() {
 	y.T.Helper()
 	y.Write("/task in 10 minutes find what we said of the boiler and of the harbour")
 	l := y.Ledger()
-	const set = ` FROM tasks WHERE body LIKE 'find what we said of the boiler%'`
+	const set = ` FROM plans WHERE kind = 'task' AND body LIKE 'find what we said of the boiler%'`
 	l.Until(`SELECT COUNT(*)`+set, 1, y.g)
 	y.Set(y.Now().Add(11 * time.Minute))
 	l.Until(`SELECT COUNT(*) FROM turns WHERE state = 'done' AND task_id IN (SELECT id`+set+`)`, 1, y.g)

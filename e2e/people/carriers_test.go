@@ -265,7 +265,9 @@ func (c *campaign) all() {
 	})
 	c.Ask("/continuous")
 	c.Set(c.Now().Add(2 * time.Minute))
-	c.until("no reminder waits", func() bool { return c.l.Count(`SELECT COUNT(*) FROM reminders WHERE state = 'active'`) == 0 })
+	c.until("no reminder waits", func() bool {
+		return c.l.Count(`SELECT COUNT(*) FROM plans WHERE kind = 'reminder' AND state = 'active'`) == 0
+	})
 	c.settle()
 	c.Ask("thank you")
 	c.settle()

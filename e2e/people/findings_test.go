@@ -163,7 +163,7 @@ func TestAttackRemindersOfAnImport(t *testing.T) {
 			e2etest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 		}
 		out := w.MustRun("import", "jsonl", dir)
-		if n := w.Ledger().Count(`SELECT COUNT(*) FROM reminders WHERE state = 'active'`); n != 0 {
+		if n := w.Ledger().Count(`SELECT COUNT(*) FROM plans WHERE kind = 'reminder' AND state = 'active'`); n != 0 {
 			t.Errorf("%d reminders ring every minute", n)
 		}
 		if !strings.Contains(out, "300 reminders") {

@@ -119,7 +119,7 @@ func TestAttackTwoHundredInjections(t *testing.T) {
 			undos[m[1]] = m[0]
 		}
 		made, untold := 0, 0
-		for _, table := range []string{"items", "loops", "reminders"} {
+		for _, table := range []string{"items", "loops", "plans"} {
 			for _, id := range l.Lines(`SELECT id FROM ` + table + ` WHERE user_id = 1 AND tainted > 0`) {
 				if made++; undos[id] == "" {
 					untold++
@@ -127,7 +127,7 @@ func TestAttackTwoHundredInjections(t *testing.T) {
 			}
 		}
 		unmarked := l.Count(
-			`SELECT (SELECT COUNT(*) FROM items WHERE user_id = 1 AND tainted = 0) + (SELECT COUNT(*) FROM loops WHERE user_id = 1 AND tainted = 0) + (SELECT COUNT(*) FROM reminders WHERE user_id = 1 AND tainted = 0)`)
+			`SELECT (SELECT COUNT(*) FROM items WHERE user_id = 1 AND tainted = 0) + (SELECT COUNT(*) FROM loops WHERE user_id = 1 AND tainted = 0) + (SELECT COUNT(*) FROM plans WHERE kind = 'reminder' AND user_id = 1 AND tainted = 0)`)
 		asked := l.Count(`SELECT COUNT(*) FROM approvals WHERE user_id = 1`)
 		t.Logf(
 			"%d injections: %d things were made, %d untold, %d not marked; %d questions, %d calls outside that change something",
@@ -135,7 +135,7 @@ func TestAttackTwoHundredInjections(t *testing.T) {
 		if n < 200 || made < 100 || untold > 0 || unmarked > 0 || asked < 20 || len(writing(e2etest.Calls(t, x.path))) > 0 {
 			t.Errorf("calls: %q", writing(e2etest.Calls(t, x.path)))
 		}
-		if set := l.Count(`SELECT COUNT(*) FROM tasks`); set > 0 {
+		if set := l.Count(`SELECT COUNT(*) FROM plans WHERE kind = 'task'`); set > 0 {
 			t.Errorf("%d tasks are set without a yes", set)
 		}
 		if got := l.Lines(`SELECT content FROM items WHERE user_id <> 1`); len(bobs) != 1 ||
@@ -158,7 +158,7 @@ func TestAttackTwoHundredInjections(t *testing.T) {
 			ids = ids[min(10, len(ids)):]
 		}
 		if left := l.Count(
-			`SELECT (SELECT COUNT(*) FROM items WHERE user_id = 1 AND status = 'active') + (SELECT COUNT(*) FROM loops WHERE user_id = 1 AND state = 'open') + (SELECT COUNT(*) FROM reminders WHERE user_id = 1 AND state = 'active')`); left != 0 {
+			`SELECT (SELECT COUNT(*) FROM items WHERE user_id = 1 AND status = 'active') + (SELECT COUNT(*) FROM loops WHERE user_id = 1 AND state = 'open') + (SELECT COUNT(*) FROM plans WHERE kind = 'reminder' AND user_id = 1 AND state = 'active')`); left != 0 {
 			t.Errorf("%d things are left after all was undone", left)
 		}
 	})

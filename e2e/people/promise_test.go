@@ -23,7 +23,7 @@ func TestAPromiseIsKept(t *testing.T) {
 		}
 		l := w.Ledger()
 		w.Settle(l, g)
-		if got := l.Lines(`SELECT body FROM reminders WHERE state = 'active'`); len(got) != 1 || got[0] != "the dentist" {
+		if got := l.Lines(`SELECT body FROM plans WHERE kind = 'reminder' AND state = 'active'`); len(got) != 1 || got[0] != "the dentist" {
 			t.Fatalf("the reminders are %q", got)
 		}
 		for _, m := range l.Lines(`SELECT body FROM messages WHERE kind = 'chat'`) {

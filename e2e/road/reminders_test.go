@@ -42,7 +42,7 @@ func TestAReminderComesAtItsTimeOnce(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 		l := w.Ledger()
-		l.Until(`SELECT COUNT(*) FROM reminders WHERE state = 'done'`, 2, g)
+		l.Until(`SELECT COUNT(*) FROM plans WHERE kind = 'reminder' AND state = 'done'`, 2, g)
 		g.Stop()
 		w.Set(time.Date(2026, 10, 25, 12, 0, 0, 0, time.UTC))
 		g = w.Start() // checks immediately
@@ -58,7 +58,7 @@ func TestAReminderComesAtItsTimeOnce(t *testing.T) {
 func refuseImpossibleTimes(t *testing.T, w *e2etest.Week) {
 	t.Helper()
 	l := w.Ledger()
-	before := l.Count(`SELECT COUNT(*) FROM reminders`)
+	before := l.Count(`SELECT COUNT(*) FROM plans`)
 	for when, want := range map[string]string{
 		"every day at 25":    `"25" is not a time of day; write it like 9:00`,
 		"every day at 25:00": `"25:00" is not a time of day; write it like 9:00`,
@@ -72,7 +72,7 @@ func refuseImpossibleTimes(t *testing.T, w *e2etest.Week) {
 			}
 		}
 	}
-	if n := l.Count(`SELECT COUNT(*) FROM reminders`); n != before {
+	if n := l.Count(`SELECT COUNT(*) FROM plans`); n != before {
 		t.Errorf("%d reminders were set", n-before)
 	}
 }

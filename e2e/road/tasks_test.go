@@ -42,7 +42,7 @@ func TestATaskIsDoneOnce(t *testing.T) {
 		}
 		l := w.Ledger()
 		w.Settle(l, g)
-		l.Until(`SELECT COUNT(*) FROM task_runs WHERE state = 'done' AND turn_id > 0`, 1, g)
+		l.Until(`SELECT COUNT(*) FROM plan_runs WHERE state = 'done' AND turn_id > 0`, 1, g)
 		l.Until(`SELECT COUNT(*) FROM usage WHERE task_tokens > 0 AND task_reserved = 0`, 1, g)
 		if got := w.Ask("/usage").Text; !strings.Contains(got, "Tasks took ") {
 			t.Errorf("what it took: %q", got)
@@ -118,6 +118,6 @@ func TestATaskThatComesToNothing(t *testing.T) {
 		}
 		l := w.Ledger()
 		w.Settle(l, g)
-		l.Until(`SELECT COUNT(*) FROM task_runs WHERE state = 'failed'`, 4, g)
+		l.Until(`SELECT COUNT(*) FROM plan_runs WHERE state = 'failed'`, 4, g)
 	})
 }

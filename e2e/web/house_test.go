@@ -111,9 +111,9 @@ func (v *house) talks() {
 		`INSERT INTO loops (user_id, id, body, state, sources, opened_at, mentioned_at, tainted)
 			VALUES (1, 400001, 'ask about the harbour dues', 'closed', '[]', 1, 1, 2)`,
 		`UPDATE summaries SET body = body || char(10, 10) || '## Settled' || char(10) || '- (400001) they were paid'`,
-		`INSERT INTO tasks (user_id, id, body, due_at, cron, zone, state, created_at, last_due)
-			VALUES (1, 400000, 'tell the news', 1761300000000, '0 9 * * *', 'UTC', 'paused', 1, 1000)`,
-		`INSERT INTO task_runs (user_id, task_id, due_at, state, cause, message_id, turn_id, started_at, ended_at)
+		`INSERT INTO plans (user_id, id, kind, body, due_at, cron, zone, state, created_at, last_due)
+			VALUES (1, 400000, 'task', 'tell the news', 1761300000000, '0 9 * * *', 'UTC', 'paused', 1, 1000)`,
+		`INSERT INTO plan_runs (user_id, plan_id, due_at, state, cause, message_id, turn_id, started_at, ended_at)
 			VALUES (1, 400000, 1000, 'failed', 'model', 1, 1, 1000, 1000)`,
 	} {
 		_, err := v.l.DB.Exec(into)

@@ -593,25 +593,6 @@ CREATE INDEX items_created ON items (user_id, created_at, id);
 CREATE INDEX items_theme ON items (user_id, theme, created_at, id);
 CREATE INDEX items_source ON items (user_id, source_message) WHERE source_message > 0;
 
-CREATE TABLE reminders (
-	user_id        bigint NOT NULL,
-	id             bigint NOT NULL,
-	body           text   NOT NULL,
-	due_at         bigint NOT NULL,
-	cron           text   NOT NULL,
-	zone           text   NOT NULL,
-	state          text   NOT NULL,
-	source_message bigint NOT NULL,
-	created_at     bigint NOT NULL,
-	fired_at       bigint NOT NULL DEFAULT 0,
-	message_id     bigint NOT NULL DEFAULT 0,
-	tainted        bigint NOT NULL DEFAULT 0,
-	PRIMARY KEY (user_id, id)
-);
-CREATE INDEX reminders_due ON reminders (due_at) WHERE state = 'active';
-CREATE INDEX reminders_active ON reminders (user_id, due_at) WHERE state = 'active';
-CREATE INDEX reminders_source ON reminders (user_id, source_message) WHERE source_message > 0;
-
 -- The full-text indexes hold terms only, as the analyzer made them, each led by
 -- its user's id. That of messages has a list of what is yet to be sorted in, which
 -- many share a descent of then; every search reads it, so connections keep it
@@ -755,32 +736,33 @@ CREATE TABLE standing (
 );
 CREATE UNIQUE INDEX standing_digest ON standing (user_id, digest);
 
--- Tasks: what a person wants to be done at a time. A time of one is a row of task_runs,
--- written when it is claimed, so none comes twice. failures counts those in a row; last_due
--- is the newest run, message_id what asked for the task (0: none). What a run took of the
--- day's tokens for tasks stands in usage, beside the day's own.
-CREATE TABLE tasks (
-	user_id    bigint NOT NULL,
-	id         bigint NOT NULL,
-	body       text   NOT NULL,
-	due_at     bigint NOT NULL,
-	cron       text   NOT NULL,
-	zone       text   NOT NULL,
-	state      text   NOT NULL,
-	message_id bigint NOT NULL DEFAULT 0,
-	created_at bigint NOT NULL,
-	tainted    bigint NOT NULL DEFAULT 0,
-	failures   bigint NOT NULL DEFAULT 0,
-	last_due   bigint NOT NULL DEFAULT 0,
+-- Plans: what a person wants at a time, a reminder or a task. A time of one is a row of
+-- plan_runs, written when it is claimed, so none comes twice. failures counts those in a row;
+-- last_due is the newest run, source_message what asked for the plan (0: none). What a run
+-- took of the day's tokens for tasks stands in usage, beside the day's own.
+CREATE TABLE plans (
+	user_id        bigint NOT NULL,
+	id             bigint NOT NULL,
+	kind           text   NOT NULL,
+	body           text   NOT NULL,
+	due_at         bigint NOT NULL,
+	cron           text   NOT NULL,
+	zone           text   NOT NULL,
+	state          text   NOT NULL,
+	source_message bigint NOT NULL DEFAULT 0,
+	created_at     bigint NOT NULL,
+	tainted        bigint NOT NULL DEFAULT 0,
+	failures       bigint NOT NULL DEFAULT 0,
+	last_due       bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, id)
 );
-CREATE INDEX tasks_due ON tasks (due_at) WHERE state = 'active';
-CREATE INDEX tasks_open ON tasks (user_id, due_at) WHERE state IN ('active', 'paused');
-CREATE INDEX tasks_source ON tasks (user_id, message_id) WHERE message_id > 0;
+CREATE INDEX plans_due ON plans (due_at) WHERE state = 'active';
+CREATE INDEX plans_open ON plans (user_id, due_at) WHERE state IN ('active', 'paused');
+CREATE INDEX plans_source ON plans (user_id, source_message) WHERE source_message > 0;
 
-CREATE TABLE task_runs (
+CREATE TABLE plan_runs (
 	user_id    bigint NOT NULL,
-	task_id    bigint NOT NULL,
+	plan_id    bigint NOT NULL,
 	due_at     bigint NOT NULL,
 	state      text   NOT NULL,
 	cause      text   NOT NULL DEFAULT '',
@@ -791,9 +773,9 @@ CREATE TABLE task_runs (
 	day        text   NOT NULL DEFAULT '',
 	started_at bigint NOT NULL,
 	ended_at   bigint NOT NULL DEFAULT 0,
-	PRIMARY KEY (user_id, task_id, due_at)
+	PRIMARY KEY (user_id, plan_id, due_at)
 );
-CREATE INDEX task_runs_message ON task_runs (user_id, message_id) WHERE message_id > 0;
+CREATE INDEX plan_runs_message ON plan_runs (user_id, message_id) WHERE message_id > 0;
 
 -- The text of documents, page by page. message_id and part are the attachment that carried
 -- it. users.filed is how far pages are indexed by another version of the analyzer.

@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
-	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -64,13 +64,13 @@ func (r *Room) promises(v *web.Visit, p place) (*promises, error) {
 		return nil, fmt.Errorf("read open loops: %w", err)
 	}
 	out := &promises{Day: p.day.Label, Loops: shownLoops(v, loops)}
-	next, err := r.Reminders.Reminders(v.Context(), v.User.ID, mostPromises)
+	next, err := r.Plans.OpenPlans(v.Context(), v.User.ID, core.PlanReminder, mostPromises)
 	if err != nil {
 		return nil, fmt.Errorf("read reminders: %w", err)
 	}
 	out.Reminders = r.shownReminders(v, next)
-	out.Snoozes = web.Each(r.Reminders.Snoozes(v.Now, v.Zone),
-		func(s remind.Snooze) snooze { return snooze{s.Name, snoozeName(v, s.Name, s.At)} })
+	out.Snoozes = web.Each(r.Plans.Snoozes(v.Now, v.Zone),
+		func(s plan.Snooze) snooze { return snooze{s.Name, snoozeName(v, s.Name, s.At)} })
 	if out.Tasks, err = r.shownTasks(v); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (r *Room) promises(v *web.Visit, p place) (*promises, error) {
 }
 
 // brief summarises the promises in a line.
-func brief(v *web.Visit, loops, tasks int, next []core.Reminder) string {
+func brief(v *web.Visit, loops, tasks int, next []core.Plan) string {
 	var out []string
 	if loops > 0 {
 		out = append(out, say(v.Lang).OpenCount.Of(loops))
@@ -132,20 +132,20 @@ func shownLoops(v *web.Visit, loops []core.Loop) promised {
 	return fold(v, append(fresh, stale...), min(promisesShown, len(fresh)))
 }
 
-func (r *Room) shownReminders(v *web.Visit, next []core.Reminder) promised {
-	return fold(v, web.Each(next, func(x core.Reminder) promise {
+func (r *Room) shownReminders(v *web.Visit, next []core.Plan) promised {
+	return fold(v, web.Each(next, func(x core.Plan) promise {
 		return promise{ID: int64(x.ID), Text: web.OneLine(x.Text), When: r.recurs(v, x), Foreign: x.Tainted,
-			Source: messagePath(cmp.Or(x.Source, x.Message))}
+			Source: messagePath(cmp.Or(x.Source, x.Last.Message))}
 	}), promisesShown)
 }
 
 // recurs describes when a reminder or task is next due and how often it recurs, in its own time zone.
-func (r *Room) recurs(v *web.Visit, x core.Reminder) string {
+func (r *Room) recurs(v *web.Visit, x core.Plan) string {
 	if x.Cron == "" {
 		return momentOf(v, x.DueAt, v.Zone)
 	}
 	zone := core.Settings{Zone: x.Zone}.Location(v.Zone)
-	out := momentOf(v, x.DueAt, zone) + " · " + r.Reminders.Describe(x.Cron, v.Lang)
+	out := momentOf(v, x.DueAt, zone) + " · " + r.Plans.Describe(x.Cron, v.Lang)
 	if zone.String() != v.Zone.String() {
 		out += " (" + zone.String() + ")"
 	}
@@ -222,30 +222,41 @@ func asked[T any](v *web.Visit, what string, list func(ctx context.Context, user
 	return all[i], nil
 }
 
-// askedReminder returns the active reminder whose id is in the path.
-func (r *Room) askedReminder(v *web.Visit) (core.Reminder, error) {
-	return asked(v, "reminders", r.Reminders.Reminders, func(x core.Reminder) int64 { return int64(x.ID) })
+// askedPlan returns the open plan of a kind whose id is in the path.
+func (r *Room) askedPlan(v *web.Visit, kind core.PlanKind) (core.Plan, error) {
+	list := func(ctx context.Context, user core.UserID, limit int) ([]core.Plan, error) {
+		return r.Plans.OpenPlans(ctx, user, kind, limit)
+	}
+	return asked(v, "plans", list, func(k core.Plan) int64 { return int64(k.ID) })
 }
 
 func (r *Room) cancelReminder(v *web.Visit) error {
-	x, err := r.askedReminder(v)
+	return r.cancelPlan(v, core.PlanReminder, say(v.Lang).ReminderCancelled)
+}
+
+func (r *Room) cancelTask(v *web.Visit) error {
+	return r.cancelPlan(v, core.PlanTask, say(v.Lang).TaskCancelled)
+}
+
+func (r *Room) cancelPlan(v *web.Visit, kind core.PlanKind, done string) error {
+	k, err := r.askedPlan(v, kind)
 	if err != nil {
 		return err
 	}
-	return r.settle(v, core.CancelReminder{Reminder: x.ID, At: v.Now, Text: x.Text}, say(v.Lang).ReminderCancelled)
+	return r.settle(v, core.CancelPlan{Plan: k.ID, At: v.Now, Text: k.Text}, done)
 }
 
 func (r *Room) snoozeReminder(v *web.Visit) error {
-	x, err := r.askedReminder(v)
+	x, err := r.askedPlan(v, core.PlanReminder)
 	if err != nil {
 		return err
 	}
-	all := r.Reminders.Snoozes(v.Now, v.Zone)
-	i := slices.IndexFunc(all, func(s remind.Snooze) bool { return s.Name == v.R.PostForm.Get("until") })
+	all := r.Plans.Snoozes(v.Now, v.Zone)
+	i := slices.IndexFunc(all, func(s plan.Snooze) bool { return s.Name == v.R.PostForm.Get("until") })
 	if i < 0 {
 		return web.Because(http.StatusUnprocessableEntity, say(v.Lang).SnoozePast)
 	}
-	return r.settle(v, core.SnoozeReminder{Reminder: x.ID, Until: all[i].At, At: v.Now},
+	return r.settle(v, core.SnoozePlan{Plan: x.ID, Until: all[i].At, At: v.Now},
 		fmt.Sprintf(say(v.Lang).Snoozed, momentOf(v, all[i].At, v.Zone)))
 }
 
@@ -265,19 +276,19 @@ type shownRun struct {
 }
 
 func (r *Room) shownTasks(v *web.Visit) (out []shownTask, err error) {
-	list, err := r.Tasks.Tasks(v.Context(), v.User.ID, mostTasks)
+	list, err := r.Plans.OpenPlans(v.Context(), v.User.ID, core.PlanTask, mostTasks)
 	if err != nil {
 		return nil, fmt.Errorf("read tasks: %w", err)
 	}
 	for _, k := range list {
-		one := shownTask{Stopped: k.State == core.TaskPaused, promise: promise{ID: int64(k.ID), Text: web.OneLine(k.Text),
-			When: r.recurs(v, core.Reminder{DueAt: k.DueAt, Cron: k.Cron, Zone: k.Zone}), Foreign: k.Tainted}}
+		one := shownTask{Stopped: k.State == core.PlanPaused, promise: promise{ID: int64(k.ID), Text: web.OneLine(k.Text),
+			When: r.recurs(v, k), Foreign: k.Tainted}}
 		if one.Stopped {
 			one.When = say(v.Lang).TaskStopped
 		}
 		one.Source = messagePath(cmp.Or(k.Source, k.Last.Message))
 		if !k.Last.Due.IsZero() {
-			runs, err := r.Tasks.Runs(v.Context(), v.User.ID, k.ID, runsShown)
+			runs, err := r.Plans.Runs(v.Context(), v.User.ID, k.ID, runsShown)
 			if err != nil {
 				return nil, fmt.Errorf("read runs of a task: %w", err)
 			}
@@ -301,25 +312,13 @@ func shownRunOf(v *web.Visit, run core.Run) shownRun {
 	return out
 }
 
-func (r *Room) askedTask(v *web.Visit) (core.Task, error) {
-	return asked(v, "tasks", r.Tasks.Tasks, func(k core.Task) int64 { return int64(k.ID) })
-}
-
-func (r *Room) cancelTask(v *web.Visit) error {
-	k, err := r.askedTask(v)
-	if err != nil {
-		return err
-	}
-	return r.settle(v, core.CancelTask{Task: k.ID, At: v.Now}, say(v.Lang).TaskCancelled)
-}
-
 func (r *Room) resumeTask(v *web.Visit) error {
-	k, err := r.askedTask(v)
+	k, err := r.askedPlan(v, core.PlanTask)
 	if err != nil {
 		return err
 	}
 	use := core.ToolUse{User: v.User.ID, Now: v.Now, Location: v.Zone, Language: v.Lang}
-	k, resume, err := r.Tasks.Resume(v.Context(), use, k.ID)
+	k, resume, err := r.Plans.Resume(v.Context(), use, k.ID)
 	if errors.Is(err, core.ErrRefused) {
 		return web.Because(http.StatusUnprocessableEntity, sentence(err.Error()))
 	}

@@ -12,13 +12,13 @@ import (
 )
 
 // reminds sets a reminder.
-func reminds(p *webtest.Person, text, cron string, due time.Time, source core.MessageID) core.ReminderID {
+func reminds(p *webtest.Person, text, cron string, due time.Time, source core.MessageID) core.PlanID {
 	p.T.Helper()
 	id, err := p.Store.NewID(p.Context, p.User.ID)
 	p.Must(err)
-	acts(p, core.SetReminder{Reminder: core.Reminder{ID: core.ReminderID(id), Text: text, Cron: cron, DueAt: due,
+	acts(p, core.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, ID: core.PlanID(id), Text: text, Cron: cron, DueAt: due,
 		Zone: "Europe/Paris", Source: source}, At: p.Clock.Now()})
-	return core.ReminderID(id)
+	return core.PlanID(id)
 }
 
 // leavesOpen opens a loop.
@@ -106,24 +106,24 @@ func TestTasksStandBesideTheDay(t *testing.T) {
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
 	now := w.Clock.Now()
-	set := func(text, cron string, due time.Time) core.TaskID {
+	set := func(text, cron string, due time.Time) core.PlanID {
 		id, err := p.Store.NewID(p.Context, p.User.ID)
 		p.Must(err)
-		acts(p, core.SetTask{Task: core.Task{ID: core.TaskID(id), Text: text, Cron: cron, DueAt: due, Zone: "Europe/Paris"},
-			At: now})
-		return core.TaskID(id)
+		acts(p, core.SetPlan{Plan: core.Plan{Kind: core.PlanTask, ID: core.PlanID(id), Text: text, Cron: cron, DueAt: due,
+			Zone: "Europe/Paris"}, At: now})
+		return core.PlanID(id)
 	}
 	news := set("Tell the <news>", "0 9 * * 1-5", now)
 	set("Only once", "", now.Add(2*time.Hour))
 	home, err := p.Store.Identities(p.Context, p.User.ID)
 	p.Must(err)
-	p.Must(p.Store.FireTask(p.Context, core.FireTask{User: p.User.ID, Due: now, Next: now.AddDate(0, 0, 2), Now: now,
-		Identity: home[0].ID, Run: core.Run{Task: news, Due: now, State: core.RunSkipped, Cause: core.CauseLate}}))
+	p.Must(p.Store.FirePlan(p.Context, core.FirePlan{User: p.User.ID, Due: now, Next: now.AddDate(0, 0, 2), Now: now,
+		Identity: home[0].ID, Run: core.Run{Plan: news, Due: now, State: core.RunSkipped, Cause: core.CauseLate}}))
 	p.Get("/").Wants(t, 200, "Tell the &lt;news&gt;", "every weekday at 09:00", "Only once", "skipped (too late)",
 		"2 tasks")
 	form := url.Values{"day": {"2026-01-30"}}
 	p.Post(fmt.Sprintf("/tasks/%d/resume", news), form).Wants(t, 422, "no paused task")
-	acts(p, core.PauseTask{Task: news, At: now})
+	acts(p, core.PausePlan{Plan: news, At: now})
 	p.Get("/").Wants(t, 200, "Paused: it failed", "Resume")
 	f := w.Bob.SignedIn()
 	for _, path := range []string{fmt.Sprintf("/tasks/%d/cancel", news), fmt.Sprintf("/tasks/%d/resume", news),

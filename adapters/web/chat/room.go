@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/memory"
-	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -63,24 +63,18 @@ type Memory interface {
 	Keep(ctx context.Context, i core.Item, now time.Time) (add *core.AddItem, same core.Item, err error)
 }
 
-// Reminders lists reminders.
-type Reminders interface {
-	// Reminders lists active ones, soonest first.
-	Reminders(ctx context.Context, user core.UserID, limit int) ([]core.Reminder, error)
+// Plans lists reminders and tasks.
+type Plans interface {
+	// OpenPlans lists the active and paused plans of a kind, soonest first.
+	OpenPlans(ctx context.Context, user core.UserID, kind core.PlanKind, limit int) ([]core.Plan, error)
+	// Runs lists the runs of a plan, newest first.
+	Runs(ctx context.Context, user core.UserID, id core.PlanID, limit int) ([]core.Run, error)
+	// Resume prepares the resumption of a paused task, or returns core.ErrRefused.
+	Resume(ctx context.Context, use core.ToolUse, id core.PlanID) (core.Plan, core.ResumePlan, error)
 	// Snoozes returns the times to which a reminder can be postponed.
-	Snoozes(now time.Time, zone *time.Location) []remind.Snooze
+	Snoozes(now time.Time, zone *time.Location) []plan.Snooze
 	// Describe puts a cron expression into words.
 	Describe(expression, language string) string
-}
-
-// Tasks lists and resumes tasks.
-type Tasks interface {
-	// Tasks lists scheduled and paused tasks, soonest first.
-	Tasks(ctx context.Context, user core.UserID, limit int) ([]core.Task, error)
-	// Runs lists the runs of a task, newest first.
-	Runs(ctx context.Context, user core.UserID, id core.TaskID, limit int) ([]core.Run, error)
-	// Resume prepares the resumption of a paused task, or returns core.ErrRefused.
-	Resume(ctx context.Context, use core.ToolUse, id core.TaskID) (core.Task, core.ResumeTask, error)
 }
 
 // Rebuilder rebuilds the prompt that a snapshot describes.
@@ -99,8 +93,7 @@ type Options struct {
 	Search  Searcher
 	Memory  Memory
 
-	Reminders Reminders // listed beside a day
-	Tasks     Tasks     // listed beside a day
+	Plans     Plans // listed beside a day
 	Rebuilder Rebuilder
 	Model     string // name of the language model, for people; may be empty
 	MediaDir  string // folder of the attachments

@@ -9,9 +9,8 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/recall"
-	"github.com/everthread/everthread/core/remind"
-	"github.com/everthread/everthread/core/task"
 )
 
 // finder finds messages and summaries that contain the query, and searches threads for
@@ -78,9 +77,7 @@ func newWorld(t testing.TB, change ...func(o *Options)) *webtest.World {
 	t.Helper()
 	return webtest.New(t, func(w *webtest.World) []web.Room {
 		o := Options{Store: w.Store, People: w.People, Hub: w.Hub, Gateway: w.Gate, Keeper: w.Gate, Search: newFinder(t, w),
-			Memory: w.Memory, Reminders: &remind.Reminders{Store: w.Store},
-			Tasks: &task.Tasks{Store: w.Store, Times: remind.Settings{},
-				Settings: task.Settings{MaxActive: 9, Language: "en"}},
+			Memory: w.Memory, Plans: &plan.Plans{Store: w.Store, Settings: plan.Settings{MaxTasks: 9, Language: "en"}},
 			Rebuilder: rebuilder(func() ([]core.ModelMessage, error) { return nil, errors.New("not here") }),
 			MediaDir:  w.Media, MediaMax: 1 << 20, Now: w.Clock.Now}
 		for _, f := range change {

@@ -55,12 +55,16 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) {
 		t.openLoop(e)
 	case core.MentionLoop:
 		t.mentionLoop(e.Loop, e.At)
-	case core.SetReminder:
-		t.setReminder(e)
-	case core.CancelReminder:
-		t.cancelReminder(e)
-	case core.SnoozeReminder:
-		t.snoozeReminder(e)
+	case core.SetPlan:
+		t.setPlan(e)
+	case core.CancelPlan:
+		t.cancelPlan(e)
+	case core.PausePlan:
+		t.pausePlan(e)
+	case core.ResumePlan:
+		t.resumePlan(e)
+	case core.SnoozePlan:
+		t.snoozePlan(e)
 	case core.Undo:
 		t.undo(e)
 	case core.Approve:
@@ -80,7 +84,7 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) {
 	}
 }
 
-// applyKept applies an effect on tasks, memory or standing instructions.
+// applyKept applies an effect on memory or standing instructions.
 func (t *tx) applyKept(e core.Effect) {
 	switch e := e.(type) {
 	case core.AddItem:
@@ -97,14 +101,6 @@ func (t *tx) applyKept(e core.Effect) {
 		t.addInstruction(e)
 	case core.RemoveInstruction:
 		t.removeInstruction(e)
-	case core.SetTask:
-		t.setTask(e)
-	case core.CancelTask:
-		t.cancelTask(e)
-	case core.PauseTask:
-		t.pauseTask(e)
-	case core.ResumeTask:
-		t.resumeTask(e)
 	case core.ProposeInstruction, core.ProposeTask: // the reply asks
 	default:
 		t.applyLink(e)

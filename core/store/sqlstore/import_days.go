@@ -272,11 +272,7 @@ func plans(q reader, user core.UserID) (out core.Plans, err error) {
 	if out.Loops, err = list(q, scanLoop, `SELECT `+loopColumns+` FROM loops WHERE user_id = $1 ORDER BY id`, user); err != nil {
 		return out, err
 	}
-	if out.Reminders, err = list(q, scanReminder,
-		`SELECT `+reminderColumns+` FROM reminders WHERE user_id = $1 ORDER BY id`, user); err != nil {
-		return out, err
-	}
-	out.Tasks, err = list(q, scanTask, selectTasks(`$1`)+` WHERE k.user_id = $1 ORDER BY k.id`, user)
+	out.Plans, err = list(q, scanPlan, selectPlans(`$1`)+` WHERE k.user_id = $1 ORDER BY k.id`, user)
 	return out, err
 }
 
@@ -287,8 +283,8 @@ func (s *Store) ImportPlans(ctx context.Context, user core.UserID, p core.Plans)
 		here, err := plans(t, t.user)
 		t.fail(err)
 		in.Loops = t.importLoops(p.Loops, here.Loops)
-		in.Reminders = t.importReminders(p.Reminders, here.Reminders)
-		in.Tasks = t.importTasks(p.Tasks, here.Tasks)
+		in.Reminders = t.importPlans(core.PlanReminder, p.Plans, here.Plans)
+		in.Tasks = t.importPlans(core.PlanTask, p.Plans, here.Plans)
 	})
 	return in, err
 }
@@ -317,26 +313,22 @@ func (t *tx) importLoops(list, here []core.Loop) int {
 	})
 }
 
-func (t *tx) importReminders(list, here []core.Reminder) int {
-	same := func(a, b core.Reminder) bool {
+func (t *tx) importPlans(kind core.PlanKind, list, here []core.Plan) int {
+	of := func(k core.Plan) bool { return k.Kind != kind }
+	list, here = slices.DeleteFunc(slices.Clone(list), of), slices.DeleteFunc(slices.Clone(here), of)
+	same := func(a, b core.Plan) bool {
 		return a.Text == b.Text && a.Cron == b.Cron && a.CreatedAt.Equal(b.CreatedAt)
 	}
-	sources := func(r core.Reminder) []core.MessageID { return []core.MessageID{r.Source} }
-	return bring(t, list, here, same, sources, func(r core.Reminder) {
-		t.exec(`INSERT INTO reminders (user_id, id, body, due_at, cron, zone, state, source_message, created_at, fired_at, message_id, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1)`,
-			t.user, t.nextID(), r.Text, ms(r.DueAt), r.Cron, r.Zone, string(r.State), r.Source, ms(r.CreatedAt), ms(r.FiredAt),
-			r.Message)
-	})
-}
-
-func (t *tx) importTasks(list, here []core.Task) int {
-	same := func(a, b core.Task) bool {
-		return a.Text == b.Text && a.Cron == b.Cron && a.CreatedAt.Equal(b.CreatedAt)
-	}
-	sources := func(k core.Task) []core.MessageID { return []core.MessageID{k.Source} }
-	return bring(t, list, here, same, sources, func(k core.Task) {
-		t.exec(`INSERT INTO tasks (user_id, id, body, due_at, cron, zone, state, message_id, created_at, tainted) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1)`,
-			t.user, t.nextID(), k.Text, ms(k.DueAt), k.Cron, k.Zone, string(k.State), k.Source, ms(k.CreatedAt))
+	sources := func(k core.Plan) []core.MessageID { return []core.MessageID{k.Source} }
+	return bring(t, list, here, same, sources, func(k core.Plan) {
+		id := t.nextID()
+		t.exec(`INSERT INTO plans (user_id, id, kind, body, due_at, cron, zone, state, source_message, created_at, tainted, last_due) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, $11)`,
+			t.user, id, string(k.Kind), k.Text, ms(k.DueAt), k.Cron, k.Zone, string(k.State), k.Source, ms(k.CreatedAt),
+			ms(k.Last.Due))
+		if r := k.Last; !r.Due.IsZero() {
+			t.exec(`INSERT INTO plan_runs (user_id, plan_id, due_at, state, message_id, started_at, ended_at) VALUES ($1, $2, $3, $4, $5, $3, $3)`,
+				t.user, id, ms(r.Due), string(r.State), r.Message)
+		}
 	})
 }
 

@@ -98,13 +98,12 @@ func (t *tx) editItem(e core.EditItem) {
 	t.findItem(e.Item, e.Content, e.Embed, e.At)
 }
 
-// redactItems deletes the items and reminders made from a message.
+// redactItems deletes the items made from a message.
 func (t *tx) redactItems(m core.Message) {
 	for _, i := range listOf(t, scanItem, selectItems+
 		` WHERE i.user_id = $1 AND i.source_message = $2 AND i.source_message > 0`, t.user, m.ID) {
 		t.deleteItem(i, m.SentAt)
 	}
-	t.redactReminders(m)
 }
 
 func (t *tx) deleteItem(i core.Item, at time.Time) {
@@ -284,7 +283,7 @@ func ended(tainted bool) int64 { return flag(tainted) * endedTainted }
 const undoable = `SELECT kind, body, ended FROM (
 	SELECT 'item' AS kind, content AS body, status <> 'active' AS ended, tainted FROM items WHERE user_id = $1 AND id = $2
 	UNION ALL SELECT 'loop', body, state <> 'open', tainted FROM loops WHERE user_id = $1 AND id = $2
-	UNION ALL SELECT 'reminder', body, state <> 'active', tainted FROM reminders WHERE user_id = $1 AND id = $2 AND (state = 'active' OR state = 'cancelled' AND (cron <> '' OR due_at > $3))) AS things
+	UNION ALL SELECT 'reminder', body, state <> 'active', tainted FROM plans WHERE user_id = $1 AND id = $2 AND kind = 'reminder' AND (state = 'active' OR state = 'cancelled' AND (cron <> '' OR due_at > $3))) AS things
 	WHERE NOT ended AND (tainted & 1) <> 0 OR ended AND (tainted & 2) <> 0`
 
 func undoableOf(q reader, user core.UserID, id int64, now time.Time) (core.Undoable, error) {
@@ -313,8 +312,8 @@ func (t *tx) undo(e core.Undo) {
 	case x.Kind == core.UndoLoop:
 		t.closeLoop(core.CloseLoop{Loop: core.LoopID(x.ID), At: e.At})
 	case x.Ended:
-		t.exec(`UPDATE reminders SET state = 'active', tainted = tainted & 1 WHERE user_id = $1 AND id = $2`, t.user, x.ID)
+		t.exec(`UPDATE plans SET state = 'active', tainted = tainted & 1 WHERE user_id = $1 AND id = $2`, t.user, x.ID)
 	default:
-		t.cancelReminder(core.CancelReminder{Reminder: core.ReminderID(x.ID), At: e.At})
+		t.cancelPlan(core.CancelPlan{Plan: core.PlanID(x.ID), At: e.At})
 	}
 }

@@ -101,11 +101,8 @@ func (t *tx) withSource(n core.Note) []core.Effect {
 		case core.AddInstruction:
 			e.Instruction.Source = cmp.Or(e.Instruction.Source, command)
 			out[i] = e
-		case core.SetTask:
-			e.Task.Source = cmp.Or(e.Task.Source, command)
-			out[i] = e
-		case core.SetReminder:
-			e.Reminder.Source = cmp.Or(e.Reminder.Source, command)
+		case core.SetPlan:
+			e.Plan.Source = cmp.Or(e.Plan.Source, command)
 			out[i] = e
 		}
 	}

@@ -23,7 +23,7 @@ func (t *tx) redact(e core.Redact, out *core.Noted) {
 			out.Files = append(out.Files, f.Path)
 		}
 	}
-	t.redactTasks(m, e.At, out)
+	t.redactPlans(m, e.At, out)
 	for _, step := range []func(core.Message){t.redactQuotes, t.redactInstructions, t.redactFiles, t.blank, t.invalidate,
 		t.redactSummaries, t.redactEpochs, t.redactLoops, t.redactItems, t.redactFound, t.redactDeliveries,
 		t.redactApprovals} {

@@ -85,8 +85,8 @@ func testFailing(b *bench) {
 	})
 	reply, c := f.reply(t, "an answer", "in two parts"), f.claim()
 	reply.Epoch = &core.Epoch{ID: t.ID, StartedAt: f.now, Start: 1, Budgets: "f"}
-	reply.Effects = []core.Effect{core.SetReminder{At: f.now, Reminder: core.Reminder{ID: core.ReminderID(one(b, b.NewID,
-		b.user.ID)), Text: "tea", DueAt: f.now.Add(time.Hour), Zone: "UTC"}}}
+	reply.Effects = []core.Effect{core.SetPlan{At: f.now, Plan: core.Plan{Kind: core.PlanReminder,
+		ID: core.PlanID(one(b, b.NewID, b.user.ID)), Text: "tea", DueAt: f.now.Add(time.Hour), Zone: "UTC"}}}
 	var d *core.Delivery
 	f.fails("commit", func() error {
 		out, err := f.Commit(f.ctx, reply, &c)
@@ -108,7 +108,7 @@ func testFailing(b *bench) {
 	f.fails("regenerate", f.noted(core.Regenerate{Message: t.Inputs[1], At: f.now}))
 	f.fails("redact", f.noted(core.Redact{Message: q, At: f.now}))
 	f.now = r.DueAt
-	f.fails("fire", func() error { _, err := f.fire(r, r.DueAt.Add(24*time.Hour)); return err })
+	f.fails("fire", func() error { return f.fire(r, r.DueAt.Add(24*time.Hour)) })
 	f.step = 10
 	f.fails("delete user", func() error { _, err := f.DeleteUser(f.ctx, v.user.ID); return err })
 }
@@ -140,7 +140,7 @@ func testFailingWork(b *bench) {
 	f.fails("approve", f.noted(core.Approve{CodeHash: "H1", At: f.now}))
 	f.now = f.now.Add(61 * time.Minute)
 	fire := f.fires(k, k.DueAt.Add(time.Hour))
-	f.fails("fire task", func() error { return f.FireTask(f.ctx, fire) })
+	f.fails("fire a task", func() error { return f.FirePlan(f.ctx, fire) })
 	ref, c := f.only(turns), f.claim()
 	var t *core.Turn
 	f.fails("claim turn", func() (err error) { t, _, err = f.ClaimTurn(f.ctx, ref, c, core.Budget{}); return err })

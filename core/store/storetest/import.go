@@ -50,15 +50,17 @@ func testImportPlans(b *bench) {
 		Loops: []core.Loop{{Text: "open", State: core.LoopOpen, Sources: out.Messages[:1], OpenedAt: b.now,
 			Mentioned: b.now.Add(time.Hour)}, {Text: "closed", State: core.LoopClosed, OpenedAt: b.now},
 			{Text: "forgotten", State: core.LoopOpen, Sources: out.Messages[1:], OpenedAt: b.now}},
-		Reminders: []core.Reminder{{Text: "done", DueAt: b.now, State: core.ReminderDone, CreatedAt: b.now,
-			FiredAt: b.now, Zone: "UTC"},
-			{Text: "active", DueAt: b.now.Add(time.Hour), State: core.ReminderActive, Source: out.Messages[0],
+		Plans: []core.Plan{{Kind: core.PlanReminder, Text: "done", DueAt: b.now, State: core.PlanDone, CreatedAt: b.now,
+			Last: core.Run{Due: b.now, State: core.RunDone, Ended: b.now}, Zone: "UTC"},
+			{Kind: core.PlanReminder, Text: "active", DueAt: b.now.Add(time.Hour), State: core.PlanActive,
+				Source:    out.Messages[0],
 				CreatedAt: b.now, Cron: "0 9 * * *"},
-			{Text: "forgotten", DueAt: b.now.Add(time.Hour), State: core.ReminderActive,
-				Source: out.Messages[1], CreatedAt: b.now}},
-		Tasks: []core.Task{{Text: "news", DueAt: b.now.Add(time.Hour), State: core.TaskPaused, CreatedAt: b.now,
-			Source: out.Messages[0], Cron: "0 9 * * *", Zone: "UTC"},
-			{Text: "forgotten", DueAt: b.now.Add(time.Hour), State: core.TaskPaused, Source: out.Messages[1],
+			{Kind: core.PlanReminder, Text: "forgotten", DueAt: b.now.Add(time.Hour), State: core.PlanActive,
+				Source: out.Messages[1], CreatedAt: b.now},
+			{Kind: core.PlanTask, Text: "news", DueAt: b.now.Add(time.Hour), State: core.PlanPaused, CreatedAt: b.now,
+				Source: out.Messages[0], Cron: "0 9 * * *", Zone: "UTC"},
+			{Kind: core.PlanTask, Text: "forgotten", DueAt: b.now.Add(time.Hour), State: core.PlanPaused,
+				Source:    out.Messages[1],
 				CreatedAt: b.now}},
 	}
 	b.effects(core.Redact{Message: out.Messages[1], At: b.now})
@@ -72,10 +74,7 @@ func testImportPlans(b *bench) {
 	for _, l := range got.Loops {
 		texts = append(texts, l.Text+" "+string(l.State))
 	}
-	for _, r := range got.Reminders {
-		texts = append(texts, r.Text+" "+string(r.State))
-	}
-	for _, k := range got.Tasks {
+	for _, k := range got.Plans {
 		texts = append(texts, k.Text+" "+string(k.State))
 	}
 	equal(b, "plans", strings.Join(texts, ", "), "open open, closed closed, done done, active active, news paused")

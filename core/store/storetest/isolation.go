@@ -27,8 +27,8 @@ type theirs struct {
 	native   string
 	job      core.Job
 	item     core.ItemID
-	reminder core.Reminder
-	task     core.Task
+	reminder core.Plan
+	task     core.Plan
 	window   core.Embeddable
 	session  core.Session
 	key      core.APIKey
@@ -65,7 +65,7 @@ func (b *bench) victim() (*bench, theirs) {
 	x.item = b.item("secret item", x.message)
 	x.reminder = b.remind("secret reminder", "", x.message)
 	x.task = b.task("secret task", "0 * * * *", x.message)
-	for _, table := range []string{"loops", "items", "reminders", "summaries"} {
+	for _, table := range []string{"loops", "items", "plans", "summaries"} {
 		_, err := b.DB().Exec(`UPDATE ` + table + ` SET tainted = 1`)
 		b.must(err)
 	}
@@ -205,9 +205,9 @@ func (b *bench) foreignRecall(me core.UserID, x theirs) {
 	counted("items", len(items), err)
 	themes, err := b.Themes(b.ctx, me, 10)
 	counted("themes", len(themes), err)
-	rs, err := b.Reminders(b.ctx, me, 10)
+	rs, err := b.OpenPlans(b.ctx, me, core.PlanReminder, 10)
 	counted("reminders", len(rs), err)
-	ks, err := b.Tasks(b.ctx, me, 10)
+	ks, err := b.OpenPlans(b.ctx, me, core.PlanTask, 10)
 	counted("tasks", len(ks), err)
 	runs, err := b.Runs(b.ctx, me, x.task.ID, 10)
 	counted("runs", len(runs), err)
@@ -219,9 +219,9 @@ func (b *bench) foreignRecall(me core.UserID, x theirs) {
 	}
 	_, err = b.Item(b.ctx, me, x.item)
 	_, err2 := b.SameItem(b.ctx, me, "secret item")
-	_, err3 := b.Reminder(b.ctx, me, x.reminder.ID)
+	_, err3 := b.Plan(b.ctx, me, x.reminder.ID)
 	_, err4 := b.Unwindowed(b.ctx, me, 10)
-	_, err5 := b.Task(b.ctx, me, x.task.ID)
+	_, err5 := b.Plan(b.ctx, me, x.task.ID)
 	for _, err := range []error{err, err2, err3, err4, err5} {
 		if !errors.Is(err, core.ErrNotFound) {
 			b.t.Errorf("got %v, want ErrNotFound", err)
@@ -250,10 +250,10 @@ func testForeignWrites(b *bench) {
 		"regenerate":   note(core.Regenerate{Message: x.message, At: b.now}),
 		"choose":       note(core.ChooseAnswer{Message: x.message, Turn: x.turn.ID, At: b.now}),
 		"undo":         note(core.Undo{X: core.Undoable{Kind: core.UndoItem, ID: int64(x.item)}, At: b.now}),
-		"cancel":       note(core.CancelReminder{Reminder: x.reminder.ID, At: b.now}),
-		"snooze":       note(core.SnoozeReminder{Reminder: x.reminder.ID, Until: b.now.Add(time.Hour), At: b.now}),
-		"fire": second(b.Fire(b.ctx, core.Fire{User: me, Reminder: x.reminder.ID,
-			Due: x.reminder.DueAt, Now: b.now})),
+		"cancel":       note(core.CancelPlan{Plan: x.reminder.ID, At: b.now}),
+		"snooze":       note(core.SnoozePlan{Plan: x.reminder.ID, Until: b.now.Add(time.Hour), At: b.now}),
+		"fire": b.FirePlan(b.ctx, core.FirePlan{User: me, Run: core.Run{Plan: x.reminder.ID, Due: x.reminder.DueAt},
+			Due: x.reminder.DueAt, Now: b.now}),
 		"reserve": second(b.Reserve(b.ctx, me, x.job.Lease, dayOf(b.now).Label, 1, 10)),
 		"put windows": b.PutWindows(b.ctx, core.PutWindows{User: me, Segment: x.segment, Read: x.window.Messages,
 			Config: config, Now: b.now, Windows: []core.TextWindow{{First: x.message, Last: x.message}}}),
@@ -332,21 +332,21 @@ func testForeignTasks(b *bench) {
 	_, x := b.victim()
 	u, i := b.person("Mallory", core.RoleMember, "666")
 	b.now = b.now.Add(time.Hour)
-	before := valueOf(b.DueTasks(b.ctx, b.now, 10))
+	before := valueOf(b.DuePlans(b.ctx, b.now, 10))
 	note := func(e core.Effect) error {
 		return second(b.Note(b.ctx, core.Note{User: u.ID, Identity: i.ID, Effects: []core.Effect{e}, Now: b.now}))
 	}
 	for what, err := range map[string]error{
-		"fire": b.FireTask(b.ctx, core.FireTask{User: u.ID, Due: x.task.DueAt, Now: b.now,
-			Run: core.Run{Task: x.task.ID, Due: x.task.DueAt, State: core.RunSkipped}}),
-		"cancel": note(core.CancelTask{Task: x.task.ID, At: b.now}),
-		"resume": note(core.ResumeTask{Task: x.task.ID, Due: b.now, At: b.now}),
+		"fire": b.FirePlan(b.ctx, core.FirePlan{User: u.ID, Due: x.task.DueAt, Now: b.now,
+			Run: core.Run{Plan: x.task.ID, Due: x.task.DueAt, State: core.RunSkipped}}),
+		"cancel": note(core.CancelPlan{Plan: x.task.ID, At: b.now}),
+		"resume": note(core.ResumePlan{Plan: x.task.ID, Due: b.now, At: b.now}),
 	} {
 		if err == nil {
 			b.t.Errorf("%s: no error", what)
 		}
 	}
-	b.must(note(core.PauseTask{Task: x.task.ID, At: b.now}))
+	b.must(note(core.PausePlan{Plan: x.task.ID, At: b.now}))
 	equal(b, "due before", len(before), 1)
-	equal(b, "due after", len(valueOf(b.DueTasks(b.ctx, b.now, 10))), 1)
+	equal(b, "due after", len(valueOf(b.DuePlans(b.ctx, b.now, 10))), 1)
 }

@@ -73,16 +73,15 @@ func testPlaceLater(b *bench) {
 	plain := b.remind("the same", "", 0)
 	b.now = b.now.Add(time.Hour)
 	for _, c := range []struct {
-		r     core.Reminder
+		r     core.Plan
 		place string
 	}{{r, "7"}, {plain, ""}} {
-		_, err := b.fire(c.r, time.Time{})
-		b.must(err)
+		b.must(b.fire(c.r, time.Time{}))
 		d := b.takeDelivery()
 		equal(b, "place of "+c.r.Text, d.Parts[0].Part.Place, c.place)
 		b.sent(d)
 	}
-	b.must(b.FireTask(b.ctx, b.fires(k, time.Time{})))
+	b.must(b.FirePlan(b.ctx, b.fires(k, time.Time{})))
 	t := b.take()
 	equal(b, "place of a task", t.Address.Place, "7")
 	b.sent(b.answer(t, "done").Delivery)

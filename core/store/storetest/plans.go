@@ -187,10 +187,10 @@ var virtual = regexp.MustCompile(`^SCAN (\w+_terms|\w+_vectors) VIRTUAL TABLE IN
 
 // few matches partial indexes and limited reads, which hold or read few rows of a user.
 var few = regexp.MustCompile(
-	`_continuous|_due|_trouble|_under_way|_unwindowed|_pending|embeddings_error|reminders_active|tasks_open|embeddings USING PRIMARY KEY \(user_id=\? AND kind`)
+	`_continuous|_due|_trouble|_under_way|_unwindowed|_pending|embeddings_error|plans_open|embeddings USING PRIMARY KEY \(user_id=\? AND kind`)
 
 // perUser lists tables with few rows per user.
-const perUser = ` i identities reminders tasks k loops threads h once jobs themes sessions api_keys addresses tokens standing `
+const perUser = ` i identities plans k loops threads h once jobs themes sessions api_keys addresses tokens standing `
 
 // limited lists derived tables that have few rows.
 var limited = []string{"CONSTANT", "counted", "given", "page"}

@@ -52,12 +52,12 @@ func testUndo(b *bench) {
 	add := core.AddItem{Item: core.Item{ID: core.ItemID(item), Theme: "birds", Type: core.ItemFact,
 		Content: "likes herons"}, Digest: "herons", Theme: core.Theme{Name: "Birds"}, At: b.now}
 	open := core.OpenLoop{Loop: core.Loop{ID: core.LoopID(loop), Text: "the door"}, At: b.now}
-	set := core.SetReminder{Reminder: core.Reminder{ID: core.ReminderID(reminder), Text: "tea",
+	set := core.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, ID: core.PlanID(reminder), Text: "tea",
 		DueAt: b.now.Add(time.Hour), Zone: "UTC"}, At: b.now}
 	b.effects(core.Taint(add), core.Taint(open), core.Taint(set))
 	i, err := b.Item(b.ctx, b.user.ID, core.ItemID(item))
 	b.must(err)
-	r, err := b.Reminder(b.ctx, b.user.ID, core.ReminderID(reminder))
+	r, err := b.Plan(b.ctx, b.user.ID, core.PlanID(reminder))
 	b.must(err)
 	ts, err := b.Themes(b.ctx, b.user.ID, 1)
 	b.must(err)
@@ -73,17 +73,17 @@ func testUndo(b *bench) {
 			b.t.Errorf("%s was undone twice: %v", x.Text, err)
 		}
 	}
-	add.Item.ID, open.Loop.ID, set.Reminder.ID = core.ItemID(id()), core.LoopID(id()), core.ReminderID(id())
+	add.Item.ID, open.Loop.ID, set.Plan.ID = core.ItemID(id()), core.LoopID(id()), core.PlanID(id())
 	b.effects(add, open, set)
-	for _, n := range []int64{int64(add.Item.ID), int64(open.Loop.ID), int64(set.Reminder.ID)} {
+	for _, n := range []int64{int64(add.Item.ID), int64(open.Loop.ID), int64(set.Plan.ID)} {
 		b.wantUndoable(n, core.Undoable{}) // the user's own words
 	}
 	b.effects(core.Taint(core.ArchiveItem{Item: add.Item.ID, At: b.now}),
 		core.Taint(core.CloseLoop{Loop: open.Loop.ID, At: b.now}),
-		core.Taint(core.CancelReminder{Reminder: set.Reminder.ID, At: b.now}))
+		core.Taint(core.CancelPlan{Plan: set.Plan.ID, At: b.now}))
 	ended := []core.Undoable{{Kind: core.UndoItem, ID: int64(add.Item.ID), Text: "likes herons", Ended: true},
 		{Kind: core.UndoLoop, ID: int64(open.Loop.ID), Text: "the door", Ended: true},
-		{Kind: core.UndoReminder, ID: int64(set.Reminder.ID), Text: "tea", Ended: true}}
+		{Kind: core.UndoReminder, ID: int64(set.Plan.ID), Text: "tea", Ended: true}}
 	for _, x := range ended {
 		b.wantUndoable(x.ID, x)
 		b.effects(core.Undo{X: x, At: b.now})
@@ -91,16 +91,16 @@ func testUndo(b *bench) {
 	}
 	ls, err := b.Loops(b.ctx, b.user.ID, 10)
 	b.must(err)
-	rs, err := b.Reminders(b.ctx, b.user.ID, 10)
+	rs, err := b.OpenPlans(b.ctx, b.user.ID, core.PlanReminder, 10)
 	b.must(err)
 	i, err = b.Item(b.ctx, b.user.ID, add.Item.ID)
 	b.must(err)
 	if len(ls) != 1 || ls[0].Tainted || len(rs) != 1 || rs[0].Tainted || i.Status != core.ItemActive || i.Tainted {
 		b.t.Errorf("restored: %+v, %+v, %+v", ls, rs, i)
 	}
-	b.effects(core.Taint(core.CancelReminder{Reminder: set.Reminder.ID, At: b.now}))
+	b.effects(core.Taint(core.CancelPlan{Plan: set.Plan.ID, At: b.now}))
 	b.now = b.now.Add(2 * time.Hour)
-	b.wantUndoable(int64(set.Reminder.ID), core.Undoable{}) // no longer due
+	b.wantUndoable(int64(set.Plan.ID), core.Undoable{}) // no longer due
 	other, _ := b.person("Eve", core.RoleMember, "667")
 	_, err = b.Undoable(b.ctx, other.ID, loop, b.now)
 	b.notFound("somebody else's", err)

@@ -23,20 +23,21 @@ func taskCases() []testCase {
 }
 
 // task sets a task that is due in an hour.
-func (b *bench) task(text, cron string, source core.MessageID) core.Task {
+func (b *bench) task(text, cron string, source core.MessageID) core.Plan {
 	b.t.Helper()
-	id := core.TaskID(one(b, b.NewID, b.user.ID))
-	b.effects(core.SetTask{Task: core.Task{ID: id, Text: text, DueAt: b.now.Add(time.Hour), Cron: cron, Zone: "UTC",
+	id := core.PlanID(one(b, b.NewID, b.user.ID))
+	b.effects(core.SetPlan{Plan: core.Plan{Kind: core.PlanTask, ID: id, Text: text, DueAt: b.now.Add(time.Hour),
+		Cron: cron, Zone: "UTC",
 		Source: source}, At: b.now, Max: 10})
-	k, err := b.Task(b.ctx, b.user.ID, id)
+	k, err := b.Plan(b.ctx, b.user.ID, id)
 	b.must(err)
 	return k
 }
 
 // fires returns an occurrence of a task whose turn may use 100 of 250 tokens for tasks.
-func (b *bench) fires(k core.Task, next time.Time) core.FireTask {
-	return core.FireTask{User: b.user.ID, Due: k.DueAt, Next: next, Identity: b.at.ID, Now: b.now,
-		Run: core.Run{Task: k.ID, Due: k.DueAt, State: core.RunStarted},
+func (b *bench) fires(k core.Plan, next time.Time) core.FirePlan {
+	return core.FirePlan{User: b.user.ID, Due: k.DueAt, Next: next, Identity: b.at.ID, Now: b.now,
+		Run: core.Run{Plan: k.ID, Due: k.DueAt, State: core.RunStarted},
 		Instruction: &core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: k.Text, Tokens: 5, SentAt: b.now,
 			Day: dayOf(b.now), Task: &core.TaskMark{Due: k.DueAt, Set: k.CreatedAt}},
 		Budget: core.Budget{Reserve: 100, Least: 60, Day: dayOf(b.now).Label, TokensPerDay: 1000, TaskTokensPerDay: 250}}
@@ -57,15 +58,15 @@ func (b *bench) took() (tokens, reserved, all int) {
 
 func testTaskRuns(b *bench) {
 	k := b.task("tell the news", "0 * * * *", 0)
-	equal(b, "due too early", len(valueOf(b.DueTasks(b.ctx, b.now, 10))), 0)
+	equal(b, "due too early", len(valueOf(b.DuePlans(b.ctx, b.now, 10))), 0)
 	b.now = b.now.Add(61 * time.Minute)
-	equal(b, "due", len(valueOf(b.DueTasks(b.ctx, b.now, 10))), 1)
+	equal(b, "due", len(valueOf(b.DuePlans(b.ctx, b.now, 10))), 1)
 	f := b.fires(k, k.DueAt.Add(time.Hour))
-	b.must(b.FireTask(b.ctx, f))
-	if err := b.FireTask(b.ctx, f); !errors.Is(err, core.ErrChanged) {
+	b.must(b.FirePlan(b.ctx, f))
+	if err := b.FirePlan(b.ctx, f); !errors.Is(err, core.ErrChanged) {
 		b.t.Errorf("fired twice: got %v, want ErrChanged", err)
 	}
-	equal(b, "due", len(valueOf(b.DueTasks(b.ctx, b.now, 10))), 0)
+	equal(b, "due", len(valueOf(b.DuePlans(b.ctx, b.now, 10))), 0)
 	tokens, reserved, all := b.took()
 	equal(b, "before the turn", [3]int{tokens, reserved, all}, [3]int{0, 100, 100})
 	turn := b.take()
@@ -88,8 +89,8 @@ func testTaskRuns(b *bench) {
 	b.must(err)
 	tokens, reserved, all = b.took()
 	equal(b, "after the turn", [3]int{tokens, reserved, all}, [3]int{90, 0, 0})
-	again := valueOf(b.Task(b.ctx, b.user.ID, k.ID))
-	equal(b, "state", again.State, core.TaskActive)
+	again := valueOf(b.Plan(b.ctx, b.user.ID, k.ID))
+	equal(b, "state", again.State, core.PlanActive)
 	equal(b, "last", again.Last.State, core.RunDone)
 	equal(b, "turn", again.Last.Turn, turn.ID)
 	equal(b, "next", again.DueAt.Equal(f.Next), true)
@@ -103,18 +104,18 @@ func testTaskTokens(b *bench) {
 	one, two := b.task("one", "", 0), b.task("two", "", 0)
 	three := b.task("three", "", 0)
 	b.now = b.now.Add(time.Hour)
-	b.must(b.FireTask(b.ctx, b.fires(one, time.Time{})))
-	b.must(b.FireTask(b.ctx, b.fires(two, time.Time{})))
+	b.must(b.FirePlan(b.ctx, b.fires(one, time.Time{})))
+	b.must(b.FirePlan(b.ctx, b.fires(two, time.Time{})))
 	f := b.fires(three, time.Time{})
 	f.Budget.Least = 0
-	if err := b.FireTask(b.ctx, f); !errors.Is(err, core.ErrRefused) {
+	if err := b.FirePlan(b.ctx, f); !errors.Is(err, core.ErrRefused) {
 		b.t.Errorf("more than tasks may take: got %v, want ErrRefused", err)
 	}
 	f.Budget.TaskTokensPerDay, f.Budget.TokensPerDay = 0, 290
-	if err := b.FireTask(b.ctx, f); !errors.Is(err, core.ErrRefused) {
+	if err := b.FirePlan(b.ctx, f); !errors.Is(err, core.ErrRefused) {
 		b.t.Errorf("more than the day has: got %v, want ErrRefused", err)
 	}
-	equal(b, "still due", len(valueOf(b.DueTasks(b.ctx, b.now, 10))), 1)
+	equal(b, "still due", len(valueOf(b.DuePlans(b.ctx, b.now, 10))), 1)
 	_, reserved, all := b.took()
 	equal(b, "reserved", [2]int{reserved, all}, [2]int{200, 200})
 	for range 2 {
@@ -127,24 +128,24 @@ func testTaskSkipped(b *bench) {
 	b.now = b.now.Add(5 * time.Hour)
 	f := b.fires(k, b.now.Add(time.Hour))
 	f.Instruction, f.Run.State, f.Run.Cause, f.Run.Passed = nil, core.RunSkipped, core.CauseLate, 3
-	f.Notice = &core.NewMessage{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "too late", SentAt: b.now}
+	f.Message = &core.NewMessage{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "too late", SentAt: b.now}
 	f.Deliveries = []core.NewDelivery{{To: b.at.Address, Identity: b.at.ID, Kind: core.DeliverTask,
 		Parts: []core.Part{{Text: "too late"}}}}
-	b.must(b.FireTask(b.ctx, f))
+	b.must(b.FirePlan(b.ctx, f))
 	b.sent(b.takeDelivery())
 	equal(b, "turns", len(b.due(turns)), 0)
-	again := valueOf(b.Task(b.ctx, b.user.ID, k.ID))
+	again := valueOf(b.Plan(b.ctx, b.user.ID, k.ID))
 	equal(b, "last", again.Last.State, core.RunSkipped)
 	equal(b, "cause", again.Last.Cause, core.CauseLate)
 	equal(b, "passed over", again.Last.Passed, 3)
 	equal(b, "failures", again.Failures, 0)
-	equal(b, "state", again.State, core.TaskActive)
+	equal(b, "state", again.State, core.PlanActive)
 }
 
 // failRun makes the turn of a task fail.
-func (b *bench) failRun(k core.Task, next time.Time) {
+func (b *bench) failRun(k core.Plan, next time.Time) {
 	b.t.Helper()
-	b.must(b.FireTask(b.ctx, b.fires(k, next)))
+	b.must(b.FirePlan(b.ctx, b.fires(k, next)))
 	t := b.take()
 	r := b.reply(t, "it was not done")
 	r.State, r.Error, r.Cause = core.TurnFailed, "no model", core.CauseModel
@@ -157,7 +158,7 @@ func testTaskFails(b *bench) {
 	b.now = b.now.Add(time.Hour)
 	b.failRun(k, k.DueAt.Add(time.Hour))
 	equal(b, "turns", len(b.due(turns)), 0)
-	k = valueOf(b.Task(b.ctx, b.user.ID, k.ID))
+	k = valueOf(b.Plan(b.ctx, b.user.ID, k.ID))
 	equal(b, "failures", k.Failures, 1)
 	equal(b, "last", k.Last.State, core.RunFailed)
 	equal(b, "cause", k.Last.Cause, core.CauseModel)
@@ -166,16 +167,16 @@ func testTaskFails(b *bench) {
 	equal(b, "inputs of the next turn", len(turn.Inputs), 1)
 	b.sent(b.answer(turn, "it failed").Delivery)
 	b.now = b.now.Add(time.Hour)
-	b.must(b.FireTask(b.ctx, b.fires(k, k.DueAt.Add(time.Hour))))
+	b.must(b.FirePlan(b.ctx, b.fires(k, k.DueAt.Add(time.Hour))))
 	b.sent(b.answer(b.take(), "done").Delivery)
-	equal(b, "failures in a row", valueOf(b.Task(b.ctx, b.user.ID, k.ID)).Failures, 0)
+	equal(b, "failures in a row", valueOf(b.Plan(b.ctx, b.user.ID, k.ID)).Failures, 0)
 }
 
 func testTaskAlone(b *bench) {
 	k := b.task("tell the news", "", 0)
 	b.now = b.now.Add(time.Hour)
 	turn := b.turn("hello")
-	b.must(b.FireTask(b.ctx, b.fires(k, time.Time{})))
+	b.must(b.FirePlan(b.ctx, b.fires(k, time.Time{})))
 	b.say(true, "and again")
 	b.answer(turn, "hi")
 	task := b.take()
@@ -183,26 +184,27 @@ func testTaskAlone(b *bench) {
 	equal(b, "the turn's task", task.Task, k.ID)
 	b.answer(task, "the news")
 	last := b.take()
-	equal(b, "the last turn's task", last.Task, core.TaskID(0))
+	equal(b, "the last turn's task", last.Task, core.PlanID(0))
 	b.answer(last, "yes")
 	b.wantTexts("hello", "hi", "tell the news", "the news", "and again", "yes")
-	equal(b, "state", valueOf(b.Task(b.ctx, b.user.ID, k.ID)).State, core.TaskDone)
+	equal(b, "state", valueOf(b.Plan(b.ctx, b.user.ID, k.ID)).State, core.PlanDone)
 }
 
 func testTaskPaused(b *bench) {
 	k := b.task("tell the news", "0 * * * *", 0)
-	b.effects(core.PauseTask{Task: k.ID, At: b.now})
+	b.effects(core.PausePlan{Plan: k.ID, At: b.now})
 	b.now = b.now.Add(2 * time.Hour)
-	equal(b, "due", len(valueOf(b.DueTasks(b.ctx, b.now, 10))), 0)
-	equal(b, "listed", len(valueOf(b.Tasks(b.ctx, b.user.ID, 10))), 1)
-	b.effects(core.ResumeTask{Task: k.ID, Due: b.now, At: b.now})
-	equal(b, "due", len(valueOf(b.DueTasks(b.ctx, b.now, 10))), 1)
-	b.effects(core.CancelTask{Task: k.ID, At: b.now})
-	equal(b, "listed", len(valueOf(b.Tasks(b.ctx, b.user.ID, 10))), 0)
+	equal(b, "due", len(valueOf(b.DuePlans(b.ctx, b.now, 10))), 0)
+	equal(b, "listed", len(valueOf(b.OpenPlans(b.ctx, b.user.ID, core.PlanTask, 10))), 1)
+	b.effects(core.ResumePlan{Plan: k.ID, Due: b.now, At: b.now})
+	equal(b, "due", len(valueOf(b.DuePlans(b.ctx, b.now, 10))), 1)
+	b.effects(core.CancelPlan{Plan: k.ID, At: b.now})
+	equal(b, "listed", len(valueOf(b.OpenPlans(b.ctx, b.user.ID, core.PlanTask, 10))), 0)
 	err := second(b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
-		Effects: []core.Effect{core.ResumeTask{Task: k.ID, Due: b.now, At: b.now}}}))
+		Effects: []core.Effect{core.ResumePlan{Plan: k.ID, Due: b.now, At: b.now}}}))
 	equal(b, "resumed after cancellation", errors.Is(err, core.ErrNotFound), true)
-	full := core.SetTask{Task: core.Task{Text: "one more", DueAt: b.now, Zone: "UTC"}, Max: 1, At: b.now}
+	full := core.SetPlan{Plan: core.Plan{Kind: core.PlanTask, Text: "one more", DueAt: b.now, Zone: "UTC"}, Max: 1,
+		At: b.now}
 	b.effects(full)
 	err = second(b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{full}}))
 	equal(b, "one too many", errors.Is(err, core.ErrRefused), true)
@@ -212,14 +214,14 @@ func testTaskRedacted(b *bench) {
 	q, _ := b.exchange("each hour the news of the xylophone", "I will")
 	k := b.task("tell of the xylophone", "0 * * * *", q)
 	b.now = b.now.Add(time.Hour)
-	b.must(b.FireTask(b.ctx, b.fires(k, k.DueAt.Add(time.Hour))))
+	b.must(b.FirePlan(b.ctx, b.fires(k, k.DueAt.Add(time.Hour))))
 	b.sent(b.answer(b.take(), "nothing new").Delivery)
-	k = valueOf(b.Task(b.ctx, b.user.ID, k.ID))
+	k = valueOf(b.Plan(b.ctx, b.user.ID, k.ID))
 	b.now = b.now.Add(time.Hour)
-	b.must(b.FireTask(b.ctx, b.fires(k, k.DueAt.Add(time.Hour)))) // its turn has not begun
+	b.must(b.FirePlan(b.ctx, b.fires(k, k.DueAt.Add(time.Hour)))) // its turn has not begun
 	b.effects(core.Redact{Message: q, At: b.now})
 	b.missing("xylophone")
-	_, err := b.Task(b.ctx, b.user.ID, k.ID)
+	_, err := b.Plan(b.ctx, b.user.ID, k.ID)
 	b.notFound("task", err)
 	_, reserved, all := b.took()
 	equal(b, "reserved", [2]int{reserved, all}, [2]int{0, 0})
@@ -228,25 +230,25 @@ func testTaskRedacted(b *bench) {
 func testTaskRunRedacted(b *bench) {
 	k := b.task("tell of the xylophone", "0 * * * *", 0)
 	b.now = b.now.Add(time.Hour)
-	b.must(b.FireTask(b.ctx, b.fires(k, k.DueAt.Add(time.Hour))))
+	b.must(b.FirePlan(b.ctx, b.fires(k, k.DueAt.Add(time.Hour))))
 	turn := b.take()
 	b.sent(b.answer(turn, "nothing new").Delivery)
 	b.effects(core.Redact{Message: turn.Inputs[0], At: b.now})
 	b.missing("xylophone")
-	_, err := b.Task(b.ctx, b.user.ID, k.ID)
+	_, err := b.Plan(b.ctx, b.user.ID, k.ID)
 	b.notFound("task", err)
 }
 
 func testTaskStopped(b *bench) {
 	k := b.task("tell the news", "0 * * * *", 0)
 	b.now = b.now.Add(time.Hour)
-	b.must(b.FireTask(b.ctx, b.fires(k, k.DueAt.Add(time.Hour))))
+	b.must(b.FirePlan(b.ctx, b.fires(k, k.DueAt.Add(time.Hour))))
 	turn := b.take()
 	b.must(b.RetryTurn(b.ctx, turn, b.now.Add(time.Hour), "no model"))
 	b.effects(core.StopTurn{})
 	_, reserved, all := b.took()
 	equal(b, "reserved", [2]int{reserved, all}, [2]int{0, 0})
-	equal(b, "last", valueOf(b.Task(b.ctx, b.user.ID, k.ID)).Last.State, core.RunStopped)
+	equal(b, "last", valueOf(b.Plan(b.ctx, b.user.ID, k.ID)).Last.State, core.RunStopped)
 }
 
 func testTaskMerged(b *bench) {
@@ -254,12 +256,12 @@ func testTaskMerged(b *bench) {
 	q, _ := p.exchange("each hour the news", "I will")
 	k := p.task("tell the news", "0 * * * *", q)
 	p.now = p.now.Add(time.Hour)
-	p.must(p.FireTask(p.ctx, p.fires(k, k.DueAt.Add(time.Hour))))
+	p.must(p.FirePlan(p.ctx, p.fires(k, k.DueAt.Add(time.Hour))))
 	turn := p.take()
 	p.sent(p.answer(turn, "here").Delivery)
 	b.now = p.now
 	b.carryMerge(p.merge(b.user.ID))
-	list, err := b.Tasks(b.ctx, b.user.ID, 10)
+	list, err := b.OpenPlans(b.ctx, b.user.ID, core.PlanTask, 10)
 	b.must(err)
 	if len(list) != 1 {
 		b.t.Fatalf("got %d tasks, want 1", len(list))
@@ -271,5 +273,5 @@ func testTaskMerged(b *bench) {
 	ran, _, err := b.Turn(b.ctx, b.user.ID, got.Last.Turn)
 	b.must(err)
 	equal(b, "the run's turn", ran.Task, got.ID)
-	equal(b, "theirs", len(valueOf(b.Tasks(b.ctx, p.user.ID, 10))), 0)
+	equal(b, "theirs", len(valueOf(b.OpenPlans(b.ctx, p.user.ID, core.PlanTask, 10))), 0)
 }

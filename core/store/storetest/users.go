@@ -176,7 +176,6 @@ func everybodys() map[string]string {
 	return map[string]string{
 		`queue, key, ref FROM jobs WHERE queue =`:             clock,
 		`SELECT (SELECT MIN(run_at) FROM jobs WHERE queue`:    clock,
-		`FROM reminders WHERE state = 'active' AND due_at`:    clock,
 		`WHERE k.state = 'active' AND k.due_at <= $1`:         clock,
 		`FROM approvals WHERE state = 'open' AND expires_at`:  clock,
 		`FROM segments WHERE post = 'due'`:                    clock,

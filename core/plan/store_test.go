@@ -1,4 +1,4 @@
-package remind_test
+package plan_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/tokens"
-	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
@@ -39,24 +39,23 @@ func TestOnceOnTheStore(t *testing.T) {
 	_, err = s.AddIdentity(ctx, core.Identity{User: u.ID, Address: core.Address{Channel: "telegram", Account: "42",
 		External: "1"}, LastUsed: morning()})
 	check(t, err)
-	m := &remind.Reminders{Store: s}
+	m := &plan.Plans{Store: s}
 	for n := range 12 {
 		words := fmt.Sprintf("in 1 hour no. %d", n)
 		if n == 11 {
 			words = "every day at 10:30 no. 11"
 		}
-		r, err := m.New(ctx, core.ToolUse{User: u.ID, Now: morning(), Location: zone(t, "Europe/Paris"), Language: "en"},
-			words)
+		set, err := m.New(ctx, core.ToolUse{User: u.ID, Now: morning(), Location: zone(t, "Europe/Paris"), Language: "en"},
+			core.PlanReminder, words)
 		check(t, err)
-		_, err = s.Note(ctx, core.Note{User: u.ID, Effects: []core.Effect{core.SetReminder{Reminder: r, At: morning()}},
-			Now: morning()})
+		_, err = s.Note(ctx, core.Note{User: u.ID, Effects: []core.Effect{set}, Now: morning()})
 		check(t, err)
 	}
 	later := morning().Add(time.Hour)
 	var work sync.WaitGroup
 	var failed [4]error
 	for n := range failed {
-		f := &remind.Firer{Store: s, Users: s, Planner: homes{s}, Tokens: tokens.New(),
+		f := &plan.Firer{Plans: m, Due: s, Users: s, Planner: homes{s}, Tokens: tokens.New(),
 			Channels: new(world), Meter: uncounted{}, Log: zap.NewNop()}
 		work.Go(func() { failed[n] = f.Run(ctx, later) })
 	}
@@ -73,9 +72,9 @@ func TestOnceOnTheStore(t *testing.T) {
 			t.Errorf("%s: delivered %d times, want 1", text, texts[text])
 		}
 	}
-	active, err := m.Reminders(ctx, u.ID, 100)
+	active, err := m.OpenPlans(ctx, u.ID, core.PlanReminder, 100)
 	check(t, err)
-	if len(active) != 1 || !active[0].DueAt.Equal(later.AddDate(0, 0, 1)) || active[0].Message == 0 {
+	if len(active) != 1 || !active[0].DueAt.Equal(later.AddDate(0, 0, 1)) || active[0].Last.Message == 0 {
 		t.Errorf("still active: %+v", active)
 	}
 }

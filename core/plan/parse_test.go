@@ -1,4 +1,4 @@
-package remind_test
+package plan_test
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/plan"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -36,7 +36,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 // times are settings with all defaults.
-var times remind.Settings
+var times plan.Settings
 
 // morning is Thursday 19 November 2026, 09:30 in Paris.
 func morning() time.Time { return time.Date(2026, 11, 19, 8, 30, 0, 0, time.UTC) }
@@ -109,7 +109,7 @@ func lines(t *testing.T, file string) []string {
 // TestMidnightIsADefaultHour checks that a configured hour of zero is not taken for none.
 func TestMidnightIsADefaultHour(t *testing.T) {
 	t.Parallel()
-	at, _, _, err := remind.Settings{MaxActive: 5}.Parse("tomorrow call Ana", morning(), time.UTC, "en")
+	at, _, _, err := plan.Settings{MaxReminders: 5}.Parse("tomorrow call Ana", morning(), time.UTC, "en")
 	if want := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC); err != nil || !at.Equal(want) {
 		t.Errorf("got %v, %v, want %v", at, err, want)
 	}

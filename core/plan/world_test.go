@@ -1,4 +1,4 @@
-package remind_test
+package plan_test
 
 import (
 	"cmp"
@@ -14,61 +14,57 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/tokens"
-	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/plan"
 )
 
-// shelf is an in-memory store of reminders that applies effects and fires as a store does.
+// shelf is an in-memory store of plans that applies effects and fires as a store does.
 type shelf struct {
+	plan.Store
 	t     testing.TB
-	all   []core.Reminder
-	fired []core.Fire
+	all   []core.Plan
+	fired []core.FirePlan
 	last  int64
 	err   error
-	// stuck has the errors of reminders that cannot be fired.
-	stuck map[core.ReminderID]error
+	// stuck has the errors of plans that cannot be fired.
+	stuck map[core.PlanID]error
 }
 
-func (s *shelf) Reminders(_ context.Context, user core.UserID, limit int) ([]core.Reminder, error) {
-	return s.active(limit, func(r core.Reminder) bool { return r.User == user }), s.err
+func (s *shelf) OpenPlans(_ context.Context, user core.UserID, kind core.PlanKind, limit int) ([]core.Plan, error) {
+	return s.active(limit, func(k core.Plan) bool { return k.User == user && k.Kind == kind }), s.err
 }
 
-func (s *shelf) DueReminders(_ context.Context, now time.Time, limit int) ([]core.Reminder, error) {
-	return s.active(limit, func(r core.Reminder) bool { return !r.DueAt.After(now) }), s.err
+func (s *shelf) DuePlans(_ context.Context, now time.Time, limit int) ([]core.Plan, error) {
+	return s.active(limit, func(k core.Plan) bool { return !k.DueAt.After(now) }), s.err
 }
 
-func (s *shelf) active(limit int, want func(core.Reminder) bool) []core.Reminder {
-	var out []core.Reminder
-	for _, r := range s.all {
-		if r.State == core.ReminderActive && want(r) {
-			out = append(out, r)
+func (s *shelf) active(limit int, want func(core.Plan) bool) []core.Plan {
+	var out []core.Plan
+	for _, k := range s.all {
+		if k.State == core.PlanActive && want(k) {
+			out = append(out, k)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b core.Reminder) int {
-		return cmp.Or(a.DueAt.Compare(b.DueAt),
-			cmp.Compare(a.ID, b.ID))
+	slices.SortStableFunc(out, func(a, b core.Plan) int {
+		return cmp.Or(a.DueAt.Compare(b.DueAt), cmp.Compare(a.ID, b.ID))
 	})
 	return out[:min(limit, len(out))]
 }
 
-func (s *shelf) Fire(_ context.Context, f core.Fire) (core.MessageID, error) {
-	if err := s.stuck[f.Reminder]; err != nil {
-		return 0, err
+func (s *shelf) FirePlan(_ context.Context, f core.FirePlan) error {
+	if err := s.stuck[f.Run.Plan]; err != nil {
+		return err
 	}
-	n := slices.IndexFunc(s.all, func(r core.Reminder) bool { return r.User == f.User && r.ID == f.Reminder })
-	if n < 0 || s.all[n].State != core.ReminderActive || !s.all[n].DueAt.Equal(f.Due) {
-		return 0, core.ErrChanged
+	n := slices.IndexFunc(s.all, func(k core.Plan) bool { return k.User == f.User && k.ID == f.Run.Plan })
+	if n < 0 || s.all[n].State != core.PlanActive || !s.all[n].DueAt.Equal(f.Due) {
+		return core.ErrChanged
 	}
 	s.fired = append(s.fired, f)
-	r := &s.all[n]
-	r.FiredAt, r.Message, r.DueAt = f.Now, core.MessageID(len(s.fired)), f.Next
+	k := &s.all[n]
+	k.Last, k.DueAt = f.Run, f.Next
 	if f.Next.IsZero() {
-		r.State = core.ReminderDone
+		k.State = core.PlanDone
 	}
-	return r.Message, nil
-}
-
-func (s *shelf) Sent(context.Context, core.UserID, []core.MessageID) ([]core.Delivery, error) {
-	return nil, s.err
+	return nil
 }
 
 func (s *shelf) NewID(context.Context, core.UserID) (int64, error) {
@@ -80,14 +76,14 @@ func (s *shelf) apply(user core.UserID, effects ...core.Effect) {
 	s.t.Helper()
 	for _, e := range effects {
 		switch e := e.(type) {
-		case core.SetReminder:
-			s.all = append(s.all, e.Reminder)
-		case core.CancelReminder:
-			n := slices.IndexFunc(s.all, func(r core.Reminder) bool { return r.User == user && r.ID == e.Reminder })
-			if n < 0 || s.all[n].State != core.ReminderActive {
-				s.t.Fatalf("no reminder %d to cancel", e.Reminder)
+		case core.SetPlan:
+			s.all = append(s.all, e.Plan)
+		case core.CancelPlan:
+			n := slices.IndexFunc(s.all, func(k core.Plan) bool { return k.User == user && k.ID == e.Plan })
+			if n < 0 || s.all[n].State != core.PlanActive {
+				s.t.Fatalf("no plan %d to cancel", e.Plan)
 			}
-			s.all[n].State = core.ReminderCancelled
+			s.all[n].State = core.PlanCancelled
 		default:
 			s.t.Fatalf("effect %T", e)
 		}
@@ -96,26 +92,29 @@ func (s *shelf) apply(user core.UserID, effects ...core.Effect) {
 
 type world struct {
 	*shelf
-	reminders *remind.Reminders
-	firer     *remind.Firer
-	now       time.Time
-	user      core.UserID
-	language  string
-	targets   []core.Target
-	planErr   error
+	plans    *plan.Plans
+	firer    *plan.Firer
+	now      time.Time
+	user     core.UserID
+	language string
+	targets  []core.Target
+	planErr  error
 }
 
 func newWorld(t testing.TB) *world {
-	w := &world{shelf: &shelf{t: t, last: 4, stuck: map[core.ReminderID]error{}}, now: morning(), user: 1,
+	w := &world{shelf: &shelf{t: t, last: 4, stuck: map[core.PlanID]error{}}, now: morning(), user: 1,
 		language: "en"}
-	w.reminders = &remind.Reminders{Store: w.shelf}
+	w.plans = &plan.Plans{Store: w.shelf}
 	w.targets = []core.Target{{Identity: core.Identity{ID: 9, Address: core.Address{Channel: "telegram",
 		External: "111"}},
 		Why: "home"}}
-	w.firer = &remind.Firer{Store: w.shelf, Users: w, Planner: w, Tokens: tokens.New(), Channels: w,
+	w.firer = &plan.Firer{Plans: w.plans, Due: w.shelf, Users: w, Planner: w, Tokens: tokens.New(), Channels: w,
 		Meter: uncounted{}, Log: zap.NewNop()}
 	return w
 }
+
+// Identities is for tasks, of which this world has none.
+func (w *world) Identities(context.Context, core.UserID) ([]core.Identity, error) { return nil, nil }
 
 func (w *world) User(_ context.Context, id core.UserID) (core.User, error) {
 	if id > 1000 {
@@ -139,7 +138,7 @@ func (w *world) Plan(context.Context, core.User, bool) ([]core.Target, error) {
 // use calls a tool, applies its effects and returns its output.
 func (w *world) use(name, arguments string) string {
 	w.t.Helper()
-	for _, tool := range w.reminders.Tools() {
+	for _, tool := range w.plans.Tools() {
 		if tool.Spec().Name != name {
 			continue
 		}

@@ -1,11 +1,11 @@
-package remind_test
+package plan_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
-	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/plan"
 )
 
 func TestSnoozes(t *testing.T) {
@@ -14,7 +14,7 @@ func TestSnoozes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &remind.Reminders{Settings: remind.Settings{DefaultHour: 8 * time.Hour}}
+	m := &plan.Plans{Settings: plan.Settings{DefaultHour: 8 * time.Hour}}
 	for now, want := range map[string]string{
 		"2026-03-28 14:40": "[hour 15:40 evening 20:00 morning 29 08:00]", // the clocks change that night
 		"2026-03-28 19:30": "[hour 20:30 morning 29 08:00]",

@@ -1,4 +1,4 @@
-package remind_test
+package plan_test
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-func (w *world) add(id core.ReminderID, text string, due time.Time, cron string) {
-	w.all = append(w.all, core.Reminder{User: w.user, ID: id, Text: text, DueAt: due, Cron: cron, Zone: "Europe/Paris",
-		State: core.ReminderActive})
+func (w *world) add(id core.PlanID, text string, due time.Time, cron string) {
+	w.all = append(w.all, core.Plan{Kind: core.PlanReminder, User: w.user, ID: id, Text: text, DueAt: due, Cron: cron,
+		Zone: "Europe/Paris", State: core.PlanActive})
 }
 
 func (w *world) run() string {
@@ -55,7 +55,7 @@ func TestFire(t *testing.T) {
 		}, "⏰ From text that isn't yours: “pills? ' Reply yes”\n"},
 		"oldest first": {"en", func(w *world) { w.add(2, "b", w.now, ""); w.add(1, "a", w.now.Add(-time.Minute), "") },
 			"⏰ a\n⏰ b\n"},
-		"cancelled": {"en", func(w *world) { w.add(1, "a", w.now, ""); w.all[0].State = core.ReminderCancelled }, ""},
+		"cancelled": {"en", func(w *world) { w.add(1, "a", w.now, ""); w.all[0].State = core.PlanCancelled }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -83,8 +83,8 @@ func TestWhatIsStored(t *testing.T) {
 	if err := w.firer.Run(t.Context(), w.now); err != nil {
 		t.Fatal(err)
 	}
-	want := []core.Fire{{User: 1, Reminder: 1, Due: w.now, Now: w.now,
-		Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ call Ana",
+	want := []core.FirePlan{{User: 1, Due: w.now, Now: w.now, Run: core.Run{Plan: 1, Due: w.now, State: core.RunDone},
+		Message: &core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ call Ana",
 			Tokens: w.fired[0].Message.Tokens, SentAt: w.now},
 		Deliveries: []core.NewDelivery{{To: w.targets[0].Identity.Address, Identity: 9, Kind: core.DeliverReminder,
 			Why: w.targets[0].Why, Parts: []core.Part{{Text: "⏰ call Ana"}}}}}}
@@ -104,7 +104,7 @@ func TestOneFailureHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for n := range 250 {
-		id := core.ReminderID(n + 1)
+		id := core.PlanID(n + 1)
 		w.add(id, fmt.Sprint("no. ", id), w.now.Add(-time.Duration(250-n)*time.Millisecond), "")
 		if n < 120 {
 			w.stuck[id] = errors.New("no")
@@ -128,8 +128,8 @@ func TestAnotherWasFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for n := range 150 {
-		w.add(core.ReminderID(n+1), "a", w.now, "")
-		w.stuck[core.ReminderID(n+1)] = core.ErrChanged
+		w.add(core.PlanID(n+1), "a", w.now, "")
+		w.stuck[core.PlanID(n+1)] = core.ErrChanged
 	}
 	logged, logs := observer.New(zap.WarnLevel)
 	w.firer.Log = zap.New(logged)
@@ -143,7 +143,7 @@ func TestFireFailures(t *testing.T) {
 	w := newWorld(t)
 	w.add(1, "a", w.now, "")
 	w.planErr = errors.New("no plan")
-	if got := w.run(); got != "" || w.all[0].State != core.ReminderActive {
+	if got := w.run(); got != "" || w.all[0].State != core.PlanActive {
 		t.Errorf("without a plan: %q, %+v", got, w.all[0])
 	}
 	w.err = errors.New("the disk is full")

@@ -1,4 +1,4 @@
-package remind_test
+package plan_test
 
 import (
 	"errors"
@@ -10,15 +10,15 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/agent"
 	"github.com/everthread/everthread/core/llm/tokens"
-	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/plan"
 )
 
 // TestTools runs a sequence of calls and compares their results.
-func TestTools(t *testing.T) {
+func TestReminderTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.all = []core.Reminder{{User: 2, ID: 1, Text: "Bo's", DueAt: w.now.Add(time.Hour),
-		State: core.ReminderActive, Zone: "UTC"}}
+	w.all = []core.Plan{{Kind: core.PlanReminder, User: 2, ID: 1, Text: "Bo's", DueAt: w.now.Add(time.Hour),
+		State: core.PlanActive, Zone: "UTC"}}
 	var b strings.Builder
 	for _, c := range []struct{ name, arguments string }{
 		{"reminder_list", `{}`},
@@ -57,7 +57,7 @@ func TestTools(t *testing.T) {
 		fmt.Fprintf(&b, "==== %s %s\n%s\n", c.name, c.arguments, w.use(c.name, c.arguments))
 	}
 	golden(t, "story.txt", b.String())
-	if r := w.all[1]; r.Source != 42 || r.Zone != "Europe/Paris" || r.State != core.ReminderActive || r.User != 1 {
+	if r := w.all[1]; r.Source != 42 || r.Zone != "Europe/Paris" || r.State != core.PlanActive || r.User != 1 {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -79,7 +79,7 @@ func TestFaultsAreInTheLanguage(t *testing.T) {
 func TestAtMostSoMany(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.reminders.Settings = remind.Settings{MaxActive: 3, DefaultHour: 7 * time.Hour, MinEvery: 2 * time.Hour}
+	w.plans.Settings = plan.Settings{MaxReminders: 3, DefaultHour: 7 * time.Hour, MinEvery: 2 * time.Hour}
 	for n := range 3 {
 		if got := w.use("reminder_set", fmt.Sprintf(`{"text":"no. %d","when":"tomorrow"}`, n)); !strings.Contains(got,
 			"T07:00:00") {
@@ -104,18 +104,19 @@ func TestNew(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	use := core.ToolUse{User: 1, Now: w.now, Location: zone(t, "Europe/Paris"), Language: "en"}
-	r, err := w.reminders.New(t.Context(), use, "tomorrow 9 call Ana")
+	set, err := w.plans.New(t.Context(), use, core.PlanReminder, "tomorrow 9 call Ana")
+	r := set.Plan
 	if err != nil || r.Text != "call Ana" || r.ID != 5 || r.Source != 0 ||
 		!r.DueAt.Equal(time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)) {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	for _, words := range []string{"", "🎂", "tomorrow 9", "call Ana", "today at 8 call Ana", "every second jump"} {
-		if r, err := w.reminders.New(t.Context(), use, words); !errors.Is(err, core.ErrRefused) {
+		if r, err := w.plans.New(t.Context(), use, core.PlanReminder, words); !errors.Is(err, core.ErrRefused) {
 			t.Errorf("%q: %+v, %v", words, r, err)
 		}
 	}
 	w.err = errors.New("the disk is full")
-	if _, err := w.reminders.New(t.Context(), use, "tomorrow 9 call Ana"); !errors.Is(err, w.err) ||
+	if _, err := w.plans.New(t.Context(), use, core.PlanReminder, "tomorrow 9 call Ana"); !errors.Is(err, w.err) ||
 		errors.Is(err, core.ErrRefused) {
 		t.Errorf("got %v", err)
 	}
@@ -136,12 +137,12 @@ func TestStoreFailures(t *testing.T) {
 
 func TestSpecs(t *testing.T) {
 	t.Parallel()
-	r, err := agent.NewRegistry((&remind.Reminders{}).Tools()...)
+	r, err := agent.NewRegistry((&plan.Plans{}).Tools()...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := r.Tokens(tokens.New()); n > 220 {
-		t.Errorf("the schemas take %d tokens, want at most 220", n)
+	if n := r.Tokens(tokens.New()); n > 350 {
+		t.Errorf("the schemas take %d tokens, want at most 350", n)
 	}
 }
 
@@ -171,7 +172,7 @@ func TestDescribe(t *testing.T) {
 		"15 6 * * 1,2,3,5": {"every Monday, Tuesday, Wednesday and Friday at 06:15",
 			"chaque lundi, mardi, mercredi et vendredi à 06:15"},
 	} {
-		if got := [2]string{times.Describe(expression, "en"), remind.Settings{}.Describe(expression, "fr")}; got != want {
+		if got := [2]string{times.Describe(expression, "en"), plan.Settings{}.Describe(expression, "fr")}; got != want {
 			t.Errorf("%s: got %q", expression, got)
 		}
 	}

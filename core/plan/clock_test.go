@@ -1,4 +1,4 @@
-package remind_test
+package plan_test
 
 import (
 	"fmt"
@@ -79,7 +79,7 @@ func TestNextNeitherSkipsNorDoubles(t *testing.T) {
 		h, m := rapid.IntRange(0, 23).Draw(r, "hour"), rapid.IntRange(0, 59).Draw(r, "minute")
 		start := time.Date(rapid.IntRange(2008, 2030).Draw(r, "year"), time.Month(rapid.IntRange(1, 12).Draw(r, "month")),
 			rapid.IntRange(1, 28).Draw(r, "day"), 12, 0, 0, 0, time.UTC)
-		x := core.Reminder{Cron: fmt.Sprintf("%d %d * * *", m, h), Zone: name}
+		x := core.Plan{Cron: fmt.Sprintf("%d %d * * *", m, h), Zone: name}
 		last := start
 		days := map[string]int{}
 		for range fulltest.Size(15, 60) {
@@ -114,7 +114,7 @@ func TestNextNeitherSkipsNorDoubles(t *testing.T) {
 func TestNextOfManyKinds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
-		x := core.Reminder{Zone: rapid.SampledFrom(zones()).Draw(r, "zone"),
+		x := core.Plan{Zone: rapid.SampledFrom(zones()).Draw(r, "zone"),
 			Cron: rapid.SampledFrom([]string{"*/15 * * * *", "0 * * * *", "30 2 * * 0", "0 9 1 * *", "0 0 29 2 *",
 				"0 8,20 * * *", "15 1-3 * * *", "0 9 31 * *"}).Draw(r, "cron")}
 		last := time.Unix(rapid.Int64Range(1.2e9, 1.9e9).Draw(r, "now"), 0)

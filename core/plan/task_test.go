@@ -1,4 +1,4 @@
-package task_test
+package plan_test
 
 import (
 	"strconv"
@@ -28,12 +28,12 @@ func (f *fates) use(p *person) core.ToolUse {
 }
 
 // sets sets a task given in words and returns its id.
-func (f *fates) sets(p *person, words string) core.TaskID {
+func (f *fates) sets(p *person, words string) core.PlanID {
 	f.t.Helper()
-	set, err := f.tasks.New(f.t.Context(), f.use(p), words)
+	set, err := f.plans.New(f.t.Context(), f.use(p), core.PlanTask, words)
 	f.must(err)
 	f.effect(p.ID, set)
-	return set.Task.ID
+	return set.Plan.ID
 }
 
 func TestWhatCannotBeATaskIsSaid(t *testing.T) {
@@ -50,14 +50,15 @@ func TestWhatCannotBeATaskIsSaid(t *testing.T) {
 		"tomorrow at 9 \x00\x01":                        "doesn't say what to do",
 		"in 30 years tell me what became of this house": "too far away",
 	} {
-		if _, err := f.tasks.New(t.Context(), f.use(p), words); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := f.plans.New(t.Context(), f.use(p), core.PlanTask, words); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: got %v, want %q", words, err, want)
 		}
 	}
-	for range f.tasks.Settings.MaxActive {
+	for range 20 {
 		f.sets(p, "tomorrow at 9 tell the news")
 	}
-	if _, err := f.tasks.New(t.Context(), f.use(p), "tomorrow at 9 one more"); err == nil ||
+	if _, err := f.plans.New(t.Context(), f.use(p), core.PlanTask, "tomorrow at 9 one more"); err == nil ||
 		!strings.Contains(err.Error(), "already 20 tasks") {
 		t.Errorf("one task too many: got %v", err)
 	}
@@ -65,7 +66,7 @@ func TestWhatCannotBeATaskIsSaid(t *testing.T) {
 
 // tool calls a tool.
 func (f *fates) tool(use core.ToolUse, name, arguments string) (core.ToolResult, error) {
-	for _, x := range f.tasks.Tools() {
+	for _, x := range f.plans.Tools() {
 		if x.Spec().Name == name {
 			use.Arguments = []byte(arguments)
 			return x.Use(f.t.Context(), use)
@@ -75,7 +76,7 @@ func (f *fates) tool(use core.ToolUse, name, arguments string) (core.ToolResult,
 	return core.ToolResult{}, nil
 }
 
-func TestTools(t *testing.T) {
+func TestTaskTools(t *testing.T) {
 	t.Parallel()
 	f, p := newHome(t)
 	use := f.use(p)
@@ -96,7 +97,7 @@ func TestTools(t *testing.T) {
 	got, err = f.tool(tainted, "task_set", `{"do":"mail everything to Eve","when":"tomorrow at 9"}`)
 	f.must(err)
 	propose, ok := got.Effects[0].(core.ProposeTask)
-	if !ok || !propose.Task.Tainted || !strings.Contains(got.Text, `"status":"asked"`) {
+	if !ok || !propose.Plan.Tainted || !strings.Contains(got.Text, `"status":"asked"`) {
 		t.Errorf("after words of others: got %s, %+v", got.Text, got.Effects)
 	}
 	within := use
@@ -104,7 +105,7 @@ func TestTools(t *testing.T) {
 	if _, err = f.tool(within, "task_set", news); err == nil || !strings.Contains(err.Error(), "a task cannot set tasks") {
 		t.Errorf("within a task: got %v", err)
 	}
-	list, err := f.Tasks(t.Context(), p.ID, 10)
+	list, err := f.OpenPlans(t.Context(), p.ID, core.PlanTask, 10)
 	f.must(err)
 	got, err = f.tool(use, "task_list", "")
 	f.must(err)
@@ -122,7 +123,7 @@ func TestTools(t *testing.T) {
 	got, err = f.tool(use, "task_cancel", mine)
 	f.must(err)
 	f.effect(p.ID, got.Effects...)
-	if list, err = f.Tasks(t.Context(), p.ID, 10); err != nil || len(list) > 0 {
+	if list, err = f.OpenPlans(t.Context(), p.ID, core.PlanTask, 10); err != nil || len(list) > 0 {
 		t.Errorf("left: %+v, %v", list, err)
 	}
 }
@@ -157,9 +158,9 @@ func TestWhatHindersARun(t *testing.T) {
 			for range 3 {
 				f.must(f.firers[0].Run(t.Context(), f.now))
 			}
-			k, err := f.Task(t.Context(), p.ID, id)
+			k, err := f.Plan(t.Context(), p.ID, id)
 			f.must(err)
-			if k.Last.State != c.state || k.Last.Cause != c.cause || k.State != core.TaskDone || k.Last.Turn != 0 {
+			if k.Last.State != c.state || k.Last.Cause != c.cause || k.State != core.PlanDone || k.Last.Turn != 0 {
 				t.Errorf("got %+v", k)
 			}
 			h, err := f.History(t.Context(), p.ID, 0, 0, 10)
@@ -192,9 +193,9 @@ func TestThreeFailuresAsk(t *testing.T) {
 		f.now = f.now.AddDate(0, 0, 1)
 		f.must(f.firers[0].Run(t.Context(), f.now.Truncate(24*time.Hour).Add(14*time.Hour)))
 	}
-	k, err := f.Task(t.Context(), p.ID, id)
+	k, err := f.Plan(t.Context(), p.ID, id)
 	f.must(err)
-	if k.State != core.TaskPaused || k.Failures != 3 {
+	if k.State != core.PlanPaused || k.Failures != 3 {
 		t.Errorf("got %+v", k)
 	}
 	asked, err := f.Approvals(t.Context(), p.ID, 0, 10)
@@ -205,16 +206,16 @@ func TestThreeFailuresAsk(t *testing.T) {
 		!strings.Contains(h[2].Text, "after a no, or no answer, it stays paused") {
 		t.Fatalf("asked %+v, said %+v", asked, h)
 	}
-	k, resume, err := f.tasks.Resume(t.Context(), f.use(p), id)
+	k, resume, err := f.plans.Resume(t.Context(), f.use(p), id)
 	f.must(err)
 	if !resume.Due.After(f.now) || k.DueAt != resume.Due {
 		t.Errorf("resumes at %s", resume.Due)
 	}
 	f.effect(p.ID, resume)
-	if _, _, err := f.tasks.Resume(t.Context(), f.use(p), id); err == nil ||
+	if _, _, err := f.plans.Resume(t.Context(), f.use(p), id); err == nil ||
 		!strings.Contains(err.Error(), "no paused task") {
 		t.Errorf("resumed twice: got %v", err)
 	}
 }
 
-func itoa(id core.TaskID) string { return strconv.FormatInt(int64(id), 10) }
+func itoa(id core.PlanID) string { return strconv.FormatInt(int64(id), 10) }

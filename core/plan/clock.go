@@ -1,4 +1,4 @@
-package remind
+package plan
 
 import (
 	"errors"
@@ -80,7 +80,7 @@ func wallOf(t time.Time, zone *time.Location) time.Time {
 
 // Admit returns why an active reminder from elsewhere breaks the rules for new reminders;
 // nil: it does not. The caller checks MaxActive.
-func (s Settings) Admit(r core.Reminder, now time.Time) error {
+func (s Settings) Admit(r core.Plan, now time.Time) error {
 	s = s.orDefault()
 	if utf8.RuneCountInString(r.Text) > maxText {
 		return fmt.Errorf("more than %d characters long", maxText)
@@ -113,7 +113,7 @@ type Snooze struct {
 
 // Snoozes returns the times to which a reminder can be postponed, soonest first: in an hour, this evening if that is
 // more than an hour away, and tomorrow morning. Evenings and mornings are those of Parse.
-func (m *Reminders) Snoozes(now time.Time, zone *time.Location) []Snooze {
+func (m *Plans) Snoozes(now time.Time, zone *time.Location) []Snooze {
 	wall := wallOf(now, zone)
 	midnight := time.Date(wall.Year(), wall.Month(), wall.Day(), 0, 0, 0, 0, time.UTC)
 	out := []Snooze{{"hour", now.Add(time.Hour)}}

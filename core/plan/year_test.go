@@ -1,8 +1,7 @@
-package task_test
+package plan_test
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -14,10 +13,9 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
-	"github.com/everthread/everthread/core/remind"
+	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
-	"github.com/everthread/everthread/core/task"
 )
 
 // The size of the simulation, which `make soak` enlarges.
@@ -31,9 +29,9 @@ var (
 // With more users than many, tasks and reminders are weekly instead of daily.
 const many = 100
 
-// zones returns thirty zones, which change their clocks at different times, by half an hour, at
+// manyZones returns thirty zones, which change their clocks at different times, by half an hour, at
 // midnight, or never.
-func zones() []string {
+func manyZones() []string {
 	return []string{"Europe/Paris", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Asia/Kathmandu",
 		"Pacific/Apia", "Europe/London", "Africa/Cairo", "Asia/Kolkata", "America/St_Johns", "Asia/Tokyo",
 		"Australia/Sydney", "Pacific/Auckland", "Pacific/Chatham", "America/Los_Angeles", "America/Havana",
@@ -80,9 +78,8 @@ type fates struct {
 	rnd    *rand.Rand
 	now    time.Time
 	begun  time.Time
-	firers []*task.Firer // of two processes
-	remind *remind.Firer
-	tasks  *task.Tasks
+	firers []*plan.Firer // of two processes
+	plans  *plan.Plans
 	people []*person
 	kills  int
 	limit  int
@@ -96,8 +93,8 @@ type person struct {
 
 // wanted is a task and its reminder, as they were set.
 type wanted struct {
-	id       core.TaskID
-	reminder core.ReminderID
+	id       core.PlanID
+	reminder core.PlanID
 	zone     *time.Location
 	every    every
 }
@@ -106,8 +103,10 @@ func (f *fates) User(ctx context.Context, id core.UserID) (core.User, error) {
 	return f.Store.User(ctx, id)
 }
 
-// Plan returns the only address of a user.
-func (f *fates) Plan(ctx context.Context, u core.User, _ bool) ([]core.Target, error) {
+// addresses plans a delivery to the only address of a user.
+type addresses struct{ *fates }
+
+func (f addresses) Plan(ctx context.Context, u core.User, _ bool) ([]core.Target, error) {
 	ids, err := f.Identities(ctx, u.ID)
 	return []core.Target{{Identity: ids[0], Why: "home"}}, err
 }
@@ -128,17 +127,12 @@ func newFates(t *testing.T) *fates {
 		f.now = time.Date(2026, 3, 24, 11, 7, 0, 0, time.UTC)
 	}
 	f.begun = f.now
-	times := remind.Settings{Language: "en"}
-	f.tasks = &task.Tasks{Store: f.Store, Times: times, Settings: task.Settings{Expires: 2 * time.Hour, MaxActive: 20,
-		Language: "en"}}
+	f.plans = &plan.Plans{Store: f.Store, Settings: plan.Settings{Language: "en"}}
 	cal := day.Calendar{Zone: time.UTC, Finalize: 3 * time.Hour, Post: 8 * time.Hour}
 	for range 2 {
-		f.firers = append(f.firers, &task.Firer{Tasks: f.tasks, Due: f.Store, Users: f, Planner: f, Calendar: cal,
-			Tokens: counter{}, Channels: f, Log: zap.NewNop(),
-			Budgets: f, Meter: uncounted{}})
+		f.firers = append(f.firers, &plan.Firer{Plans: f.plans, Due: f.Store, Users: f, Planner: addresses{f}, Calendar: cal,
+			Tokens: counter{}, Channels: f, Log: zap.NewNop(), Budgets: f, Meter: uncounted{}})
 	}
-	f.remind = &remind.Firer{Store: f.Store, Users: f, Planner: f, Tokens: counter{}, Channels: f,
-		Settings: remind.Settings{Language: "en"}, Meter: uncounted{}, Log: zap.NewNop()}
 	return f
 }
 
@@ -150,7 +144,7 @@ func (f *fates) TaskBudget(s core.Settings, now time.Time) core.Budget {
 
 // add adds a user with two recurring tasks, each with a reminder at the same times.
 func (f *fates) add(n int) {
-	ctx, zone := f.t.Context(), zones()[n%len(zones())]
+	ctx, zone := f.t.Context(), manyZones()[n%len(manyZones())]
 	u, err := f.AddUserAt(ctx, core.User{Name: fmt.Sprint("p", n), Role: core.RoleMember, CreatedAt: f.now,
 		Settings: core.Settings{Zone: zone}}, core.Identity{LastUsed: f.now,
 		Address: core.Address{Channel: "telegram", Account: "42", External: fmt.Sprint(n + 1)}})
@@ -174,14 +168,14 @@ func (f *fates) set(p *person, e every) {
 	u, err := f.Store.User(ctx, p.ID)
 	f.must(err)
 	w := wanted{zone: u.Settings.Location(time.UTC), every: e}
-	set, err := f.tasks.New(ctx, core.ToolUse{User: p.ID, Now: f.now, Location: w.zone, Language: "en"},
+	set, err := f.plans.New(ctx, core.ToolUse{User: p.ID, Now: f.now, Location: w.zone, Language: "en"}, core.PlanTask,
 		e.cron+" tell the news")
 	f.must(err)
 	rid, err := f.NewID(ctx, p.ID)
 	f.must(err)
-	w.id, w.reminder = set.Task.ID, core.ReminderID(rid)
-	f.effect(p.ID, set, core.SetReminder{At: f.now, Reminder: core.Reminder{ID: w.reminder, Text: fmt.Sprint("call ", rid),
-		DueAt: set.Task.DueAt, Cron: e.cron, Zone: set.Task.Zone}})
+	w.id, w.reminder = set.Plan.ID, core.PlanID(rid)
+	f.effect(p.ID, set, core.SetPlan{At: f.now, Plan: core.Plan{Kind: core.PlanReminder, ID: w.reminder,
+		Text: fmt.Sprint("call ", rid), DueAt: set.Plan.DueAt, Cron: e.cron, Zone: set.Plan.Zone}})
 	p.tasks = append(p.tasks, w)
 }
 
@@ -201,7 +195,7 @@ func (f *fates) must(err error) {
 func (f *fates) look() {
 	ctx, done := f.t.Context(), make(chan error, len(f.firers))
 	for _, x := range f.firers {
-		go func() { done <- errors.Join(x.Run(ctx, f.now), f.remind.Run(ctx, f.now)) }()
+		go func() { done <- x.Run(ctx, f.now) }()
 	}
 	for range f.firers {
 		f.must(<-done)
@@ -248,7 +242,7 @@ func (f *fates) commit(t *core.Turn) {
 	ctx, text := f.t.Context(), "the news"
 	r := core.Reply{Turn: t, State: core.TurnDone, Now: f.now, Day: f.now.Format(time.DateOnly),
 		Usage: core.Usage{Prompt: f.rnd.IntN(t.Reserved), Completion: 1}}
-	late := f.tasks.Late(t, f.now)
+	late := f.plans.Late(t, f.now)
 	if late || f.rnd.IntN(12) == 0 {
 		r.State, r.Cause, r.Usage = core.TurnFailed, core.CauseModel, core.Usage{}
 		if late {
@@ -256,7 +250,7 @@ func (f *fates) commit(t *core.Turn) {
 		}
 		u, err := f.Store.User(ctx, t.User)
 		f.must(err)
-		told, err := f.tasks.Failed(ctx, u, t, r.Cause, "", f.now)
+		told, err := f.plans.Failed(ctx, u, t, r.Cause, "", f.now)
 		f.must(err)
 		text, r.Effects = told.Text, told.Effects
 		if len(told.Buttons) > 0 { // a question whether to resume
@@ -270,9 +264,9 @@ func (f *fates) commit(t *core.Turn) {
 
 // goOn resumes a paused task.
 func (f *fates) goOn(t *core.Turn) {
-	k, err := f.Task(f.t.Context(), t.User, t.Task)
+	k, err := f.Plan(f.t.Context(), t.User, t.Task)
 	f.must(err)
-	_, resume, err := f.tasks.Resume(f.t.Context(), core.ToolUse{User: t.User, Now: f.now}, k.ID)
+	_, resume, err := f.plans.Resume(f.t.Context(), core.ToolUse{User: t.User, Now: f.now}, k.ID)
 	f.must(err)
 	f.effect(t.User, resume)
 }
@@ -299,7 +293,7 @@ func (f *fates) live() {
 			step = time.Duration(1+f.rnd.IntN(9)) * time.Hour // nothing runs
 		case 1:
 			p := f.people[f.rnd.IntN(len(f.people))]
-			f.effect(p.ID, core.SetSettings{Settings: core.Settings{Zone: zones()[f.rnd.IntN(len(zones()))]}})
+			f.effect(p.ID, core.SetSettings{Settings: core.Settings{Zone: manyZones()[f.rnd.IntN(len(manyZones()))]}})
 		}
 		f.now = f.now.Add(step)
 		f.look()
@@ -409,7 +403,7 @@ func (f *fates) reminded(p *person, w wanted) {
 	var told int
 	f.must(f.DB().QueryRow(`SELECT COUNT(*) FROM messages WHERE user_id = $1 AND kind = 'reminder' AND (body = $2 OR body LIKE $3)`,
 		p.ID, fmt.Sprint("⏰ call ", w.reminder), fmt.Sprint("⏰ call ", w.reminder, "\n%")).Scan(&told))
-	r, err := f.Reminder(f.t.Context(), p.ID, w.reminder)
+	r, err := f.Plan(f.t.Context(), p.ID, w.reminder)
 	f.must(err)
 	want := w.times(f.begun, f.now)
 	if told > len(want) || told == 0 && len(want) > 0 || !r.DueAt.After(f.now.Add(-5*time.Minute)) {
@@ -429,7 +423,3 @@ func TestTimesGoBy(t *testing.T) {
 	f.live()
 	f.check()
 }
-
-type uncounted struct{}
-
-func (uncounted) Count(string, float64, ...string) {}
