@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 TAGS    := goolm
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
-.PHONY: help run build release test test-unit test-nightly citus lint fmt bench soak
+.PHONY: help run build release test check test-nightly citus lint fmt bench soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,9 +21,9 @@ run: build ## build and serve
 test: ## lint and run every suite, on SQLite and PostgreSQL, with the peers
 	@scripts/test.sh
 
-test-unit: ## the suites that need no peer, without slow tests
-	go test -race -tags $(TAGS) $$(go list -tags $(TAGS) ./... | grep -v /core/document$$)
-	go test -tags $(TAGS) ./core/document
+check: ## lint and run the tests that need no peer, on SQLite
+	@scripts/lint.sh run
+	go test ./...
 
 test-nightly: ## every test in full with the race detector, every fuzz target
 	@scripts/nightly.sh

@@ -159,7 +159,7 @@ raced() {
 	local detector=(-race '-gcflags=modernc.org/sqlite/lib=-race=false' '-gcflags=modernc.org/libc=-race=false')
 	local repeated others status=0
 	repeated=$(packages | grep "$goroutines") &&
-		others=$(packages "/everthread/everthread$\|/core/document$\|$pure\|$goroutines") || return 1
+		others=$(packages "/internal/repocheck$\|/core/document$\|$pure\|$goroutines") || return 1
 	# shellcheck disable=SC2086 # one argument a package
 	EVERTHREAD_TEST_ALL='' gotest "${detector[@]}" -tags goolm -cpu 1,2 -timeout 20m -- $repeated || status=1
 	# shellcheck disable=SC2086

@@ -1,4 +1,4 @@
-package everthread_test
+package repocheck_test
 
 import (
 	"fmt"
@@ -16,8 +16,9 @@ var (
 	link    = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 )
 
-// Links of the documents lead to files and headings that are there.
-func TestLinksOfTheDocumentsLeadSomewhere(t *testing.T) {
+// TestLinks checks that links of the documentation lead to files and headings that exist.
+func TestLinks(t *testing.T) {
+	t.Chdir(root)
 	documents, err := filepath.Glob("*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -82,8 +83,9 @@ func slug(heading string) string {
 	}, heading)
 }
 
-// Every page is on the index.
-func TestTheIndexNamesEveryPage(t *testing.T) {
+// TestIndex checks that docs/README.md leads to every page.
+func TestIndex(t *testing.T) {
+	t.Chdir(root)
 	index, err := os.ReadFile("docs/README.md")
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package everthread_test
+package repocheck_test
 
 import (
 	"os"
@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestEveryProviderIsAskedThroughTheLedger: what makes a client of a provider stands
-// in two files, and who uses these counts them, or only checks whether one answers.
-func TestEveryProviderIsAskedThroughTheLedger(t *testing.T) {
-	t.Parallel()
+// TestProviders_areAskedThroughTheLedger checks that clients of providers are made in two files, and that their callers
+// count what they use, or only check whether one answers.
+func TestProviders_areAskedThroughTheLedger(t *testing.T) {
+	t.Chdir(root)
 	makes := regexp.MustCompile(`\b(demo|anthropic|transcribe|speak|llmembed)\.New\(|\bopenai\.New\(openai\.Options\{BaseURL`)
 	raw := regexp.MustCompile(`[^.\w](engine\.)?(Models|Model|Transcriber|Speaker|Embedder)\(`)
 	wires := func(path string) bool {

@@ -1,4 +1,4 @@
-package everthread_test
+package repocheck_test
 
 import (
 	"fmt"
