@@ -41,16 +41,8 @@ type testCase struct {
 	run  func(b *bench)
 }
 
-// Test runs the suite, and then explains every statement that it ran. Unless all tests are
-// requested, or -run names a case, it runs one case of four and those that check the schema.
+// Test runs the suite, and then explains every statement that it ran.
 func Test(t *testing.T, open Open) {
-	of := fulltest.Size(4, 1)
-	if fulltest.Named() {
-		of = 1
-	}
-	if of > 1 {
-		t.Logf("one case of %d is run: EVERTHREAD_TEST_ALL=1 runs them all, and so does `make test`", of)
-	}
 	ran := &statements{all: map[string][]any{}}
 	t.Run("contract", func(t *testing.T) {
 		testContract(t, func(t testing.TB) func() Store {
@@ -61,10 +53,10 @@ func Test(t *testing.T, open Open) {
 				s.Analyze(words{"1"})
 				return s
 			}
-		}, of)
+		})
 	})
 	t.Run("plans", func(t *testing.T) { testPlans(t, open, ran) })
-	t.Run("users", func(t *testing.T) { testUsersNamed(t, ran, of == 1) })
+	t.Run("users", func(t *testing.T) { testUsersNamed(t, ran, !fulltest.Named()) })
 }
 
 // TestSpread runs the suite on a store whose users are distributed over servers. It checks no
@@ -77,21 +69,18 @@ func TestSpread(t *testing.T, open Open) {
 			s.Analyze(words{"1"})
 			return s
 		}
-	}, 1)
+	})
 }
 
-// testContract runs one of every `of` cases (1: all of them), and those that check the schema.
-func testContract(t *testing.T, open Open, of int) {
+func testContract(t *testing.T, open Open) {
 	cases := slices.Concat(roadCases(), inboundCases(), editCases(), redactionCases(), turnCases(), answerCases(),
 		askCases(), windowCases(), deliveryCases(), receiptCases(), troubleCases(), jobCases(), dayCases(),
 		summaryCases(), noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(), recallCases(),
 		embeddingCases(), memoryCases(), standingCases(), reminderCases(), taskCases(),
 		linkCases(), mergeCases(), webCases(), clientCases(),
 		timelineCases(), importCases(), pageCases(), approvalCases(), auditCases(), documentCases(), speechCases(),
-		userCases(), failingCases(), quoteCases(), placeCases())
-	n := 0
-	cases = slices.DeleteFunc(cases, func(testCase) bool { n++; return n%of > 0 })
-	for _, c := range append(cases, tableCases()...) {
+		userCases(), failingCases(), quoteCases(), placeCases(), tableCases())
+	for _, c := range cases {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, open)
