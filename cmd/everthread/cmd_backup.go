@@ -12,6 +12,7 @@ import (
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/sqlite"
 )
 
@@ -63,7 +64,8 @@ func newMaker(c configs.Config, st store) (*backup.Maker, error) {
 	m := &backup.Maker{Data: c.DataDir, Program: version, Key: key, Check: sqlite.Check, Lock: folder.LockFile,
 		Now: clock(), Wait: job.Wait, Progress: func(int64) {}, Crash: crash}
 	if m.File, _ = st.(backup.FileStore); m.File == nil {
-		m.Tables, _ = st.(backup.TableStore)
+		m.Server, _ = st.(backup.Server)
+		m.Check = postgres.CheckDump
 	}
 	return m, nil
 }

@@ -15,7 +15,6 @@ import (
 
 // Sizes that bound the memory of writing and reading.
 const (
-	pieceSize  = 4 << 20  // of a table's rows
 	windowSize = 4 << 20  // of the compression
 	maxWindow  = 64 << 20 // of the compression, when reading
 	listLength = 512      // entries of a list of contents
@@ -143,36 +142,3 @@ func (w *writer) close() error {
 	}
 	return w.zstd.Close()
 }
-
-// pieces cuts a stream of unknown length into entries.
-type pieces struct {
-	w     *writer
-	table int
-	n     int
-	buf   bytes.Buffer
-}
-
-// Write collects a piece and writes those that are full.
-func (p *pieces) Write(b []byte) (int, error) {
-	for rest := b; len(rest) > 0; {
-		n := min(len(rest), pieceSize-p.buf.Len())
-		p.buf.Write(rest[:n])
-		rest = rest[n:]
-		if p.buf.Len() == pieceSize {
-			if err := p.flush(); err != nil {
-				return 0, err
-			}
-		}
-	}
-	return len(b), nil
-}
-
-// flush writes the collected rows as another entry.
-func (p *pieces) flush() error {
-	p.n++
-	err := p.w.add(pieceName(p.table, p.n), int64(p.buf.Len()), &p.buf)
-	p.buf.Reset()
-	return err
-}
-
-func pieceName(table, n int) string { return fmt.Sprintf("tables/%03d/%06d", table, n) }
