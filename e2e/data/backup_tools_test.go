@@ -56,6 +56,7 @@ func TestABackupNeedsTheServersTools(t *testing.T) {
 	g := w.Start()
 	w.ALife(g)
 	const through = `exec "$TRUE" "$@"`
+	const some = `[ "$1" = --version ] && ` + through + "\n" + `"$TRUE" "$@" | head -c 5000` + "\n"
 	const old = `echo "pg_dump (PostgreSQL) 9.6.24"`
 	dir := t.TempDir()
 	for name, c := range map[string]struct {
@@ -71,13 +72,11 @@ func TestABackupNeedsTheServersTools(t *testing.T) {
 		"an old pg_restore": {map[string]string{"pg_restore": old}, false, []string{"pg_restore is of version 9"}},
 		"another program": {map[string]string{"pg_dump": `echo hello`}, false,
 			[]string{"which is no version of PostgreSQL"}},
-		"a pg_dump that breaks": {map[string]string{"pg_dump": `[ "$1" = --version ] && ` + through +
-			"\n\"$TRUE\" \"$@\" | head -c 5000; echo 'the server went away' >&2; exit 1"}, false,
+		"a pg_dump that breaks": {map[string]string{"pg_dump": some + "echo 'the server went away' >&2; exit 1"}, false,
 			[]string{"pg_dump: exit status 1: the server went away"}},
-		"a pg_dump that is killed": {map[string]string{"pg_dump": `[ "$1" = --version ] && ` + through +
-			"\n\"$TRUE\" \"$@\" | head -c 5000; kill -9 $$"}, false, []string{"pg_dump: signal: killed"}},
-		"half a dump": {map[string]string{"pg_dump": `[ "$1" = --version ] && ` + through +
-			"\n\"$TRUE\" \"$@\" | head -c 5000"}, false, []string{"read it back: pg_restore: "}},
+		"a pg_dump that is killed": {map[string]string{"pg_dump": some + "kill -9 $$"}, false,
+			[]string{"pg_dump: signal: killed"}},
+		"half a dump": {map[string]string{"pg_dump": some}, false, []string{"read it back: pg_restore: "}},
 	} {
 		_, err := withTools(t, w, c.scripts, c.instead).Run("backup", "--to", dir)
 		if refused(t, err, c.wants...); t.Failed() {
@@ -87,7 +86,14 @@ func TestABackupNeedsTheServersTools(t *testing.T) {
 			t.Errorf("%s: it left %v", name, got)
 		}
 	}
+	killed := withTools(t, w, map[string]string{"pg_dump": some + "kill -9 $PPID"}, false)
+	if _, err := killed.Run("backup", "--to", dir); err == nil || len(listed(t, dir)) != 2 {
+		t.Errorf("killed with half a dump, it left %v, %v", listed(t, dir), err)
+	}
 	file := w.BackUp(dir)
+	if got := listed(t, dir); len(got) != 1 {
+		t.Errorf("after a kill there are %v", got)
+	}
 	g.Stop()
 	planned := withTools(t, w, nil, true)
 	planned.Env = append(planned.Env, "EVERTHREAD_BACKUP_CRON=15 3 * * *")
