@@ -12,7 +12,6 @@ import (
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/job"
-	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/sqlite"
 )
 
@@ -65,7 +64,6 @@ func newMaker(c configs.Config, st store) (*backup.Maker, error) {
 		Now: clock(), Wait: job.Wait, Progress: func(int64) {}, Crash: crash}
 	if m.File, _ = st.(backup.FileStore); m.File == nil {
 		m.Server, _ = st.(backup.Server)
-		m.Check = postgres.CheckDump
 	}
 	return m, nil
 }

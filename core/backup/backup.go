@@ -7,8 +7,7 @@
 //	everthread.dump      the schema on a PostgreSQL server, as pg_dump writes it for pg_restore
 //	secret_key           the key file, if there is one
 //	media/…              the attachments
-//	contents/000001.jsonl  name, size, SHA-256 and rows of the entries before it
-//	end.json             the number of entries
+//	end.json             how many entries and bytes there are, the rows of the tables, and the SHA-256 of all
 //
 // It holds all conversations, and the key to stored secrets: its holder can read everything.
 //
@@ -54,18 +53,18 @@ type Manifest struct {
 	Key     string    `json:"key,omitempty"` // id of the secret key of stored values
 }
 
-// Entry is one file of an archive. Rows counts the rows of its tables.
+// Entry is one file of an archive.
 type Entry struct {
-	Name   string           `json:"name"`
-	Size   int64            `json:"size"`
-	SHA256 string           `json:"sha256"`
-	Rows   map[string]int64 `json:"rows,omitempty"`
+	Name string
+	Size int64
 }
 
-// totals is the last entry: an archive without it was cut off.
+// totals is the last entry: an archive without it was cut off. SHA256 is of the names, sizes and bodies before it.
 type totals struct {
-	Entries int64 `json:"entries"`
-	Bytes   int64 `json:"bytes"`
+	Entries int64            `json:"entries"` // without the manifest
+	Bytes   int64            `json:"bytes"`
+	Rows    map[string]int64 `json:"rows"` // by table
+	SHA256  string           `json:"sha256"`
 }
 
 // FileStore is a store in one file.
@@ -80,6 +79,8 @@ type Server interface {
 	// Dump writes the database as of one moment to w, without blocking writers.
 	// It returns the version of the schema and the numbers of rows of the tables.
 	Dump(ctx context.Context, w io.Writer) (schema int64, rows map[string]int64, err error)
+	// Check fails if a dump cannot be read.
+	Check(ctx context.Context, dump io.Reader) error
 	// Restore fills an empty database from the dump in a file, completely or not at all. Then it
 	// calls place. Until place has returned, nothing works with the database.
 	Restore(ctx context.Context, dump string, place func() error) error
@@ -103,7 +104,6 @@ func (d *Damaged) Unwrap() error { return d.Err }
 var (
 	errNotOurs = errors.New("this is not a backup of everthread")
 	errCut     = errors.New("the file ends too early")
-	errOther   = errors.New("it is not what was written")
 )
 
 // limited reads until ctx ends.

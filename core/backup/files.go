@@ -118,8 +118,12 @@ func (m *Maker) verify(ctx context.Context, d *draft) error {
 			d.result.Bytes, d.result.Entries, d.result.Rows = a.totals.Bytes, a.totals.Entries, a.Rows
 			return nil
 		}
-		if err == nil && (e.Name == databaseName || e.Name == dumpName) {
+		switch {
+		case err != nil:
+		case e.Name == databaseName:
 			err = m.verifyDatabase(ctx, filepath.Dir(d.file.Name()), body)
+		case e.Name == dumpName:
+			err = m.Server.Check(ctx, body)
 		}
 		if err != nil {
 			return fmt.Errorf("read it back: %w", err)
@@ -143,7 +147,7 @@ func (m *Maker) scratch(dir string) (f *os.File, drop func(), err error) {
 	}, nil
 }
 
-// verifyDatabase checks a database or a dump in a temporary file.
+// verifyDatabase checks a database in a temporary file.
 func (m *Maker) verifyDatabase(ctx context.Context, dir string, body io.Reader) error {
 	f, drop, err := m.scratch(dir)
 	if err != nil {

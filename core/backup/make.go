@@ -23,7 +23,7 @@ type Maker struct {
 	Data    string // the data folder, with the key file and the attachments
 	Program string // the program's version
 	Key     string // id of the secret key
-	// Check checks a database file or a dump that was read back.
+	// Check checks a database file that was read back; for File.
 	Check func(ctx context.Context, path string) error
 	// Lock locks a file until unlock. It fails immediately if another process writes it.
 	Lock func(path string) (unlock func(), err error)
@@ -191,7 +191,7 @@ func (m *Maker) writeFile(ctx context.Context, out io.Writer) (w *writer, err er
 	if err != nil {
 		return nil, err
 	}
-	w.rows(rows)
+	w.totals.Rows = rows
 	return w, nil
 }
 
@@ -215,9 +215,8 @@ func (m *Maker) writeDump(ctx context.Context, out io.Writer, d *draft) (*writer
 	if err != nil {
 		return nil, err
 	}
-	err = w.add(dumpName, dump.size, limited{ctx, f})
-	w.rows(rows)
-	return w, err
+	w.totals.Rows = rows
+	return w, w.add(dumpName, dump.size, limited{ctx, f})
 }
 
 // tally is a writer that counts the bytes, and tells their sum.

@@ -45,7 +45,7 @@ func (s *Store) Dump(ctx context.Context, w io.Writer) (schema int64, rows map[s
 	if rows, err = counts(ctx, tx); err != nil {
 		return 0, nil, fmt.Errorf("count the rows: %w", err)
 	}
-	return schema, rows, run(ctx, s.connection(), w, dumper, "--format=custom", "--compress=0", "--no-owner",
+	return schema, rows, run(ctx, s.connection(), nil, w, dumper, "--format=custom", "--compress=0", "--no-owner",
 		"--no-privileges", "--no-password", "--schema="+quoted(name), "--snapshot="+moment, byEnvironment)
 }
 
@@ -64,9 +64,9 @@ func counts(ctx context.Context, tx pgx.Tx) (map[string]int64, error) {
 	return out, err
 }
 
-// CheckDump fails if a dump in a file is damaged.
-func CheckDump(ctx context.Context, path string) error {
-	return run(ctx, nil, io.Discard, restorer, "--file="+os.DevNull, path)
+// Check fails if pg_restore cannot read a dump; see backup.Server.
+func (s *Store) Check(ctx context.Context, dump io.Reader) error {
+	return run(ctx, nil, dump, io.Discard, restorer, "--file="+os.DevNull)
 }
 
 // versions is the table of the schema's version.
@@ -98,7 +98,7 @@ func (s *Store) Restore(ctx context.Context, dump string, place func() error) er
 	if err != nil {
 		return err
 	}
-	if err := run(ctx, s.connection(), io.Discard, restorer, "--single-transaction", "--exit-on-error", "--clean",
+	if err := run(ctx, s.connection(), nil, io.Discard, restorer, "--single-transaction", "--exit-on-error", "--clean",
 		"--if-exists", "--no-owner", "--no-privileges", "--no-password", "--schema="+name, byEnvironment,
 		dump); err != nil {
 		return err

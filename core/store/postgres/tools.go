@@ -70,14 +70,14 @@ func versionOf(ctx context.Context, name string) (int, error) {
 	return strconv.Atoi(string(m[1]))
 }
 
-// run runs a program with a connection, and passes its output to out. The configuration is not for it.
-func run(ctx context.Context, connection []string, out io.Writer, name string, args ...string) error {
+// run runs a program with a connection, from in to out. The configuration is not for it.
+func run(ctx context.Context, connection []string, in io.Reader, out io.Writer, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	kept, said := &failed{Writer: out}, bytes.Buffer{}
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "EVERTHREAD_") || strings.HasPrefix(v, "PGSERVICE=")
 	}), connection...)
-	cmd.Stdout, cmd.Stderr = kept, &said
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, kept, &said
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:
