@@ -55,14 +55,7 @@ type chatgptAttachment struct {
 // readChatGPT reads the export of ChatGPT: conversations.json, or its parts.
 func readChatGPT(a *Archive, names []string, _ Options, out output) error {
 	files := chatgptFiles(a)
-	return eachConversation(a, names, out, func(c chatgptConversation) error { return c.read(files, out) })
-}
-
-// eachConversation passes every element of files that are lists to f.
-func eachConversation[T any](a *Archive, names []string, out output, f func(T) error) error {
-	return each(names, func(name string) error {
-		return a.document(name, out, func(d *document) error { return d.array(func() error { return next(d, f) }) })
-	})
+	return eachValue(a, names, out, func(_ string, c chatgptConversation) error { return c.read(files, out) })
 }
 
 // chatgptFiles returns the files of an export by the ids at the beginning of their names.
