@@ -32,12 +32,14 @@ func TestTheBranchThatWasShown(t *testing.T) {
 			chatgpt("d", "gone", "D") + `}}]`, "D 0 " + missing},
 		{"ChatGPT, a circle", "chatgpt", "conversations.json", `[{"id":"c","title":"Tea","current_node":"d","mapping":{` +
 			chatgpt("a", "d", "A") + "," + chatgpt("d", "a", "D") + `}}]`, "A D 0"},
-		{"Open WebUI", "openwebui", "chats.json", `[{"id":"c","title":"Tea","chat":{"history":{"currentId":"d","messages":{` +
+		{"Open WebUI", "openwebui", "chats.json", `[{"id":"c","title":"Tea","chat":{"history":{"currentId":"d",
+			"messages":{` +
 			openwebui("a", "", "A") + "," + openwebui("b", "a", "B") + "," + openwebui("d", "a", "D") + `}}}}]`, "A D 1"},
 		{"Open WebUI, a gap", "openwebui", "chats.json", `[{"id":"c","title":"Tea","chat":{"history":{"currentId":"d",
 			"messages":{` + openwebui("d", "gone", "D") + `}}}}]`, "D 0 " + missing},
 		{"LibreChat, by parents", "librechat", "c.json", `{"conversationId":"c","title":"Tea","messages":[` +
-			librechat("a", "0", "A", "") + "," + librechat("b", "a", "B", "") + "," + librechat("d", "a", "D", "") + `]}`, "A D 1"},
+			librechat("a", "0", "A", "") + "," + librechat("b", "a", "B", "") + "," + librechat("d", "a", "D", "") + `]}`,
+			"A D 1"},
 		{"LibreChat, by children", "librechat", "c.json", `{"conversationId":"c","title":"Tea","messagesTree":[` +
 			librechat("a", "0", "A", librechat("b", "a", "B", librechat("x", "b", "X", ""))+","+librechat("d", "a", "D", "")) +
 			`]}`, "A D 2"},

@@ -69,6 +69,9 @@ func (s *Servers) environment() []string { return append(os.Environ(), serverToo
 // unpacked, their libraries.
 func serverTools() []string {
 	bin := os.Getenv("EVERTHREAD_TEST_POSTGRES_BIN")
+	if bin == "" {
+		return []string{"PATH=" + os.Getenv("PATH")}
+	}
 	libraries, _ := filepath.Glob(filepath.Join(bin, "../../../*-linux-*"))
 	return []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "LD_LIBRARY_PATH=" + strings.Join(libraries, ":")}
 }
