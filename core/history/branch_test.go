@@ -46,7 +46,8 @@ func TestTheBranchThatWasShown(t *testing.T) {
 		{"LibreChat, by both", "librechat", "c.json", `{"conversationId":"c","title":"Tea","messages":[` +
 			librechat("d", "b", "D", "") + "," + librechat("a", "0", "A", librechat("b", "a", "B", "")) + `]}`, "A B D 0"},
 		{"LibreChat, a circle", "librechat", "c.json", `{"conversationId":"c","title":"Tea","messages":[` +
-			librechat("a", "b", "A", "") + "," + librechat("b", "a", "B", "") + "," + librechat("d", "0", "D", "") + `]}`, "D 2"},
+			librechat("a", "b", "A", "") + "," + librechat("b", "a", "B", "") + "," + librechat("d", "0", "D", "") +
+			`]}`, "D 2"},
 	} {
 		a, err := history.Open(pack(t, map[string]string{c.file: c.text}))
 		if err != nil {
