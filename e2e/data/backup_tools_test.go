@@ -106,6 +106,18 @@ func TestABackupNeedsTheServersTools(t *testing.T) {
 	if got := listed(t, there.Dir); slices.Contains(got, "restore.unfinished") || len(there.Kept()) != 0 {
 		t.Errorf("the restore left %v", got)
 	}
+	for said, want := range map[string]string{
+		`unrecognized configuration parameter "transaction_timeout"`: "put the programs of the server's own version first",
+		`unsupported version (1.16) in file header`:                  "older than the pg_dump that made the backup",
+		`could not extend file: No space left on device`:             "the disk of the database server is full",
+	} {
+		script := `[ "$1" = --version ] && ` + through + "\necho 'pg_restore: error: " + said + "' >&2; exit 1"
+		_, err := withTools(t, there, map[string]string{"pg_restore": script}, false).Run("restore", file)
+		refused(t, err, want, said)
+		if got := listed(t, there.Dir); slices.Contains(got, "restore.unfinished") || len(there.Kept()) != 0 {
+			t.Errorf("%s: the restore left %v", said, got)
+		}
+	}
 	there.MustRun("restore", file)
 }
 

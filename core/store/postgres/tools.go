@@ -76,7 +76,7 @@ func run(ctx context.Context, connection []string, in io.Reader, out io.Writer, 
 	kept, said := &failed{Writer: out}, bytes.Buffer{}
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "EVERTHREAD_") || strings.HasPrefix(v, "PGSERVICE=")
-	}), connection...)
+	}), append(connection, "LC_ALL=C")...) // in the language of hints
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, kept, &said
 	err := cmd.Run()
 	switch {
@@ -88,10 +88,21 @@ func run(ctx context.Context, connection []string, in io.Reader, out io.Writer, 
 		return nil
 	}
 	err = fmt.Errorf("%s: %w: %.2000s", name, err, bytes.TrimSpace(said.Bytes()))
+	for text, hint := range hints {
+		if bytes.Contains(said.Bytes(), []byte(text)) {
+			err = fmt.Errorf("%w; %s", err, hint)
+		}
+	}
 	if bytes.Contains(said.Bytes(), []byte(noRoom)) {
 		err = fmt.Errorf("%w: %w", err, &pgconn.PgError{Severity: "ERROR", Code: diskFull, Message: noRoom})
 	}
 	return err
+}
+
+// hints say what to do about errors of a program, by their texts.
+var hints = map[string]string{
+	"unrecognized configuration parameter": "it is newer than this server: put the programs of the server's own version first in the variable PATH",
+	"unsupported version":                  "it is older than the pg_dump that made the backup: install PostgreSQL's client programs of that version",
 }
 
 // failed keeps the error of its Writer.
