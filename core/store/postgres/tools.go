@@ -39,7 +39,7 @@ func (s *Store) Tools(ctx context.Context) error {
 		return fmt.Errorf("read the server's version: %w", err)
 	}
 	for _, name := range []string{dumper, restorer} {
-		why := ""
+		var why string
 		switch version, err := versionOf(ctx, name); {
 		case errors.Is(err, exec.ErrNotFound):
 			why = "is not installed, or not in a folder of PATH"
