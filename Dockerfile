@@ -1,5 +1,8 @@
 # syntax=docker/dockerfile:1
 
+# For backups of a PostgreSQL store BASE is an image that has the server's tools, such as postgres:17-alpine.
+ARG BASE=scratch
+
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
@@ -18,7 +21,7 @@ RUN mkdir -p /out/root/etc/ssl/certs /out/root/usr/share /out/root/data /out/roo
     && echo 'everthread:x:65532:' > /out/root/etc/group \
     && chmod 1777 /out/root/tmp && chmod 750 /out/root/data
 
-FROM scratch
+FROM ${BASE}
 COPY --from=build /out/root/etc /etc
 COPY --from=build /out/root/usr /usr
 COPY --from=build --chmod=1777 /out/root/tmp /tmp

@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"io"
 	"time"
 )
 
@@ -151,31 +150,6 @@ type ExportedPlan struct {
 	CreatedAt time.Time `json:"created_at"`
 	FiredAt   time.Time `json:"fired_at,omitzero"` // of a reminder
 	Message   MessageID `json:"message,omitempty"` // of the last firing of a reminder
-}
-
-// Table describes the stored part of a table. A backup never supplies its definition.
-type Table struct {
-	Name    string   `json:"name"`
-	Columns []Column `json:"columns"` // stored columns only, without generated ones
-}
-
-// Column is a stored column of a table. Type is the engine's own name of its type.
-type Column struct {
-	Name string `json:"name"`
-	Type string `json:"type"`
-}
-
-// TableSink receives the tables of a store, consistent as of one moment. Begin is called
-// first, then Table once for each table in the same order; copy writes its rows.
-type TableSink interface {
-	Begin(schema int64, tables []Table) error
-	Table(n int, copy func(w io.Writer) (rows int64, err error)) error
-}
-
-// TableSource returns what a TableSink received, table after table by number. The caller reads each to its end. io.EOF
-// follows the last one and confirms that the backup is complete and undamaged.
-type TableSource interface {
-	Next() (n int, rows io.Reader, err error)
 }
 
 // SealedKind is the kind of an encrypted value.

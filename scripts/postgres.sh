@@ -26,7 +26,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 home=$cache/postgres
 at=${EVERTHREAD_TEST_POSTGRES_AT:-$home}
 container=everthread-test-postgres
-image=pgvector/pgvector:pg17
 
 # --- who runs the server -------------------------------------------------
 
@@ -241,6 +240,10 @@ container_port() { docker port "$container" 5432/tcp 2>/dev/null | sed -n 's/^12
 start_container() {
 	[ -n "$(container_port)" ] && return 0
 	docker rm -f "$container" >/dev/null 2>&1 || true
+	# Tests back the server up with this machine's pg_dump, which must not be older.
+	local version
+	version=$( (find_server && "$bin/pg_dump" --version) 2>/dev/null | grep -oE '[0-9]+' | head -1) || true
+	image=pgvector/pgvector:pg${version:-17}
 	[ -s "$at/password" ] || (umask 077 && od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$at/password")
 	POSTGRES_PASSWORD=$(cat "$at/password") quietly docker run -d --name "$container" -e POSTGRES_PASSWORD \
 		-e POSTGRES_USER=everthread -e POSTGRES_DB=everthread -p 127.0.0.1::5432 "$image" -c max_connections=300 -c "fsync=${EVERTHREAD_POSTGRES_FSYNC:-on}"

@@ -63,7 +63,7 @@ func newMaker(c configs.Config, st store) (*backup.Maker, error) {
 	m := &backup.Maker{Data: c.DataDir, Program: version, Key: key, Check: sqlite.Check, Lock: folder.LockFile,
 		Now: clock(), Wait: job.Wait, Progress: func(int64) {}, Crash: crash}
 	if m.File, _ = st.(backup.FileStore); m.File == nil {
-		m.Tables, _ = st.(backup.TableStore)
+		m.Server, _ = st.(backup.Server)
 	}
 	return m, nil
 }

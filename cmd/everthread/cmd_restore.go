@@ -40,13 +40,12 @@ func (r restoreCmd) Run(ctx context.Context, c *console, cfg configs.Config) err
 	}
 	known := migrations.SQLite()
 	if cfg.DatabaseURL != "" {
-		st, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.DatabaseURL), Direct: string(cfg.DatabaseListen),
-			Library: makeTables})
+		st, err := postgres.Open(ctx, postgres.Options{URL: string(cfg.DatabaseURL), Direct: string(cfg.DatabaseListen)})
 		if err != nil {
 			return engine.ExplainStore(cfg, err)
 		}
 		defer func() { _ = st.Close() }()
-		known, to.Engine, to.Tables = migrations.Postgres(), backup.Postgres, st
+		known, to.Engine, to.Server = migrations.Postgres(), backup.Postgres, st
 	}
 	if to.Schema, err = migrations.Newest(known); err != nil {
 		return err
@@ -80,9 +79,6 @@ func (t *texts) restored(w io.Writer, cfg configs.Config, res backup.Restored) {
 		t.People.Of(int(max(0, res.Rows["users"]-1))), t.Attachments.Of(int(res.Files)))
 	if res.Aside != "" {
 		fmt.Fprintf(w, t.RestoredAside+"\n", res.Aside)
-	}
-	for _, left := range res.Left {
-		fmt.Fprintf(w, t.RestoredLeft+"\n", left)
 	}
 	if res.OtherKey {
 		fmt.Fprintln(w, t.RestoredKey)

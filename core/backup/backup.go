@@ -4,11 +4,10 @@
 //
 //	manifest.json        format, program, schema, engine, time
 //	everthread.db        the embedded database; or
-//	tables/007/000001    the rows of table 7 of the manifest, in the form of COPY
+//	everthread.dump      the schema on a PostgreSQL server, as pg_dump writes it for pg_restore
 //	secret_key           the key file, if there is one
 //	media/…              the attachments
-//	contents/000001.jsonl  name, size, SHA-256 and rows of the entries before it
-//	end.json             the number of entries
+//	end.json             how many entries and bytes there are, the rows of the tables, and the SHA-256 of all
 //
 // It holds all conversations, and the key to stored secrets: its holder can read everything.
 //
@@ -23,8 +22,6 @@ import (
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/everthread/everthread/core"
 )
 
 // format is the version of the archive's layout.
@@ -40,6 +37,7 @@ const (
 const (
 	manifestName = "manifest.json"
 	databaseName = "everthread.db"
+	dumpName     = "everthread.dump"
 	secretName   = "secret_key"
 	mediaName    = "media"
 	endName      = "end.json"
@@ -47,27 +45,26 @@ const (
 
 // Manifest describes a backup. It is its first entry.
 type Manifest struct {
-	Format  int          `json:"format"`
-	Program string       `json:"program"`
-	Schema  int64        `json:"schema"`
-	Engine  string       `json:"engine"`
-	Made    time.Time    `json:"made"`
-	Key     string       `json:"key,omitempty"` // id of the secret key of stored values
-	Tables  []core.Table `json:"tables,omitempty"`
+	Format  int       `json:"format"`
+	Program string    `json:"program"`
+	Schema  int64     `json:"schema"`
+	Engine  string    `json:"engine"`
+	Made    time.Time `json:"made"`
+	Key     string    `json:"key,omitempty"` // id of the secret key of stored values
 }
 
-// Entry is one file of an archive. Rows counts the rows of its tables.
+// Entry is one file of an archive.
 type Entry struct {
-	Name   string           `json:"name"`
-	Size   int64            `json:"size"`
-	SHA256 string           `json:"sha256"`
-	Rows   map[string]int64 `json:"rows,omitempty"`
+	Name string
+	Size int64
 }
 
-// totals is the last entry: an archive without it was cut off.
+// totals is the last entry: an archive without it was cut off. SHA256 is of the names, sizes and bodies before it.
 type totals struct {
-	Entries int64 `json:"entries"`
-	Bytes   int64 `json:"bytes"`
+	Entries int64            `json:"entries"` // without the manifest
+	Bytes   int64            `json:"bytes"`
+	Rows    map[string]int64 `json:"rows"` // by table
+	SHA256  string           `json:"sha256"`
 }
 
 // FileStore is a store in one file.
@@ -77,17 +74,16 @@ type FileStore interface {
 	Image(ctx context.Context, read func(schema, size int64, r io.Reader) error) (rows map[string]int64, err error)
 }
 
-// TableStore is a store on a server.
-type TableStore interface {
-	// Unload passes all tables to sink, as of one moment.
-	Unload(ctx context.Context, sink core.TableSink) error
-}
-
-// Loader loads tables into an empty database.
-type Loader interface {
-	// Load makes the schema of a version and fills it, completely or not at all. Tables
-	// that neither the schema nor a library has are left out, and listed with the reason.
-	Load(ctx context.Context, schema int64, tables []core.Table, source core.TableSource) (left []string, err error)
+// Server is a store on a server, whose own tools write and read its dumps.
+type Server interface {
+	// Dump writes the database as of one moment to w, without blocking writers.
+	// It returns the version of the schema and the numbers of rows of the tables.
+	Dump(ctx context.Context, w io.Writer) (schema int64, rows map[string]int64, err error)
+	// Check fails if a dump cannot be read.
+	Check(ctx context.Context, dump io.Reader) error
+	// Restore fills an empty database from the dump in a file, completely or not at all. Then it
+	// calls place. Until place has returned, nothing works with the database.
+	Restore(ctx context.Context, dump string, place func() error) error
 }
 
 // Damaged is the error of an archive that differs from the one written.
@@ -108,7 +104,6 @@ func (d *Damaged) Unwrap() error { return d.Err }
 var (
 	errNotOurs = errors.New("this is not a backup of everthread")
 	errCut     = errors.New("the file ends too early")
-	errOther   = errors.New("it is not what was written")
 )
 
 // limited reads until ctx ends.

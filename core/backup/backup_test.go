@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/backup"
 	"github.com/everthread/everthread/core/fulltest"
 )
@@ -38,47 +37,35 @@ type broken struct{ err error }
 
 func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
-// server is a store with tables.
+// server is a store on a server.
 type server struct {
-	tables [][]byte
-	filled [][]byte
+	data   []byte
+	filled []byte
+	full   error // of its disk
 }
 
-func (s *server) Unload(_ context.Context, sink core.TableSink) error {
-	var list []core.Table
-	for n := range s.tables {
-		list = append(list, core.Table{Name: fmt.Sprint("table", n), Columns: []core.Column{{Name: "id", Type: "bigint"}}})
-	}
-	if err := sink.Begin(3, list); err != nil {
-		return err
-	}
-	for n, rows := range s.tables {
-		err := sink.Table(n, func(w io.Writer) (int64, error) {
-			_, err := io.Copy(w, iotest{bytes.NewReader(rows)})
-			return int64(len(rows)), err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+func (s *server) Dump(_ context.Context, w io.Writer) (int64, map[string]int64, error) {
+	_, err := io.Copy(w, iotest{bytes.NewReader(s.data)})
+	return 3, map[string]int64{"messages": int64(len(s.data))}, err
 }
 
-func (s *server) Load(_ context.Context, schema int64, tables []core.Table, source core.TableSource) ([]string, error) {
-	filled := make([][]byte, len(tables))
-	for {
-		n, rows, err := source.Next()
-		if errors.Is(err, io.EOF) {
-			s.filled = filled
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if filled[n], err = io.ReadAll(rows); err != nil {
-			return nil, err
-		}
+func (s *server) Check(_ context.Context, dump io.Reader) error {
+	b, err := io.ReadAll(dump)
+	if err == nil && !bytes.Equal(b, s.data) {
+		err = errors.New("another dump was read back")
 	}
+	return err
+}
+
+func (s *server) Restore(_ context.Context, dump string, place func() error) error {
+	filled, err := os.ReadFile(dump)
+	if err = errors.Join(err, s.full); err == nil {
+		err = place()
+	}
+	if err == nil {
+		s.filled = filled
+	}
+	return err
 }
 
 // iotest reads in portions of odd sizes.
@@ -189,24 +176,29 @@ func TestWhatWasBackedUpComesBack(t *testing.T) {
 	}
 }
 
-func TestTablesComeBack(t *testing.T) {
+func TestADumpComesBack(t *testing.T) {
 	t.Parallel()
-	s := &server{tables: [][]byte{bytes.Repeat([]byte("0123456789"), 1_000_000), {}, []byte("rows"), make([]byte, 4<<20)}}
-	m := maker(t, kept(t))
-	m.File, m.Tables = nil, s
-	file := made(t, m)
-	r := restorer(t.TempDir())
-	r.Engine, r.Tables = backup.Postgres, s
-	out, err := r.Restore(t.Context(), file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.EqualFunc(s.filled, s.tables, bytes.Equal) || out.Rows["table0"] != 10_000_000 ||
-		out.Files != int64(attachments()) {
-		t.Errorf("restored other rows: %+v", out)
-	}
-	if _, err := os.Stat(filepath.Join(r.Data, "secret_key")); err == nil {
-		t.Error("the key file of another store is in the backup")
+	for _, size := range []int{0, 4, 10_000_000, 4 << 20} {
+		s := &server{data: append([]byte("the database")[:min(size, 12)], make([]byte, max(0, size-12))...)}
+		m := maker(t, keptOf(t, 20))
+		m.File, m.Server = nil, s
+		dir := t.TempDir()
+		res, err := m.Make(t.Context(), dir, 0)
+		if err != nil || len(tree(t, dir)) != 1 {
+			t.Fatal(err, len(tree(t, dir)))
+		}
+		r := restorer(t.TempDir())
+		r.Engine, r.Server = backup.Postgres, s
+		out, err := r.Restore(t.Context(), res.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(s.filled, s.data) || out.Rows["messages"] != int64(size) || out.Files != 20 {
+			t.Errorf("restored other rows: %+v", out)
+		}
+		if got := tree(t, r.Data); len(got) != 20 {
+			t.Errorf("%d files are there: the key file of another store, or the dump", len(got))
+		}
 	}
 }
 

@@ -118,8 +118,12 @@ func (m *Maker) verify(ctx context.Context, d *draft) error {
 			d.result.Bytes, d.result.Entries, d.result.Rows = a.totals.Bytes, a.totals.Entries, a.Rows
 			return nil
 		}
-		if err == nil && e.Name == databaseName {
+		switch {
+		case err != nil:
+		case e.Name == databaseName:
 			err = m.verifyDatabase(ctx, filepath.Dir(d.file.Name()), body)
+		case e.Name == dumpName:
+			err = m.Server.Check(ctx, body)
 		}
 		if err != nil {
 			return fmt.Errorf("read it back: %w", err)
@@ -127,18 +131,29 @@ func (m *Maker) verify(ctx context.Context, d *draft) error {
 	}
 }
 
+// scratch makes a temporary file, which is removed by drop, or as the rest of a killed backup.
+func (m *Maker) scratch(dir string) (f *os.File, drop func(), err error) {
+	if f, err = os.CreateTemp(dir, partialPattern); err != nil {
+		return nil, nil, err
+	}
+	unlock, err := m.Lock(f.Name())
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return f, func() {
+		_ = f.Close()
+		unlock()
+		_ = os.Remove(f.Name())
+	}, nil
+}
+
 // verifyDatabase checks a database in a temporary file.
 func (m *Maker) verifyDatabase(ctx context.Context, dir string, body io.Reader) error {
-	f, err := os.CreateTemp(dir, partialPattern)
+	f, drop, err := m.scratch(dir)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
-	unlock, err := m.Lock(f.Name())
-	if err != nil {
-		return errors.Join(err, f.Close())
-	}
-	defer unlock()
+	defer drop()
 	out := &steady{file: m.Disk.Take(f), ctx: ctx, wait: m.Wait}
 	_, err = io.Copy(out, body)
 	if err := errors.Join(err, out.file.Close()); err != nil {

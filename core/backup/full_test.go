@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/backup"
 	"github.com/everthread/everthread/core/disk"
 	"github.com/everthread/everthread/core/fulltest"
@@ -77,31 +76,31 @@ func (d *smallDisk) said(dir string) string {
 }
 
 // engine returns a maker on a store, and a function that returns restorers of its backups.
-func engine(t *testing.T, tables bool) (*backup.Maker, func(dir string) *backup.Restorer) {
+func engine(t *testing.T, onServer bool) (*backup.Maker, func(dir string) *backup.Restorer) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "secret_key"), "a secret")
 	for n := range 12 {
 		write(t, filepath.Join(dir, "media", fmt.Sprint(n%3), fmt.Sprint("file", n)), strings.Repeat("x", n*1000))
 	}
 	m := maker(t, dir)
-	if !tables {
+	if !onServer {
 		m.File = oneFile{data: append([]byte("the database "), noise(3<<20)...)}
 		write(t, filepath.Join(dir, "everthread.db"), string(m.File.(oneFile).data))
 		return m, restorer
 	}
-	s := &server{tables: [][]byte{noise(9 << 20), []byte("rows")}}
-	m.File, m.Tables = nil, s
+	s := &server{data: append([]byte("the database "), noise(9<<20)...)}
+	m.File, m.Server = nil, s
 	return m, func(dir string) *backup.Restorer {
 		r := restorer(dir)
-		r.Engine, r.Tables = backup.Postgres, s
+		r.Engine, r.Server = backup.Postgres, s
 		return r
 	}
 }
 
 func TestABackupWithoutRoomSaysWhatItNeeds(t *testing.T) {
 	t.Parallel()
-	for _, tables := range []bool{false, true} {
-		m, _ := engine(t, tables)
+	for _, onServer := range []bool{false, true} {
+		m, _ := engine(t, onServer)
 		dir := t.TempDir()
 		counted := &smallDisk{left: endless}
 		m.Disk = counted.take
@@ -114,17 +113,17 @@ func TestABackupWithoutRoomSaysWhatItNeeds(t *testing.T) {
 			_, err := m.Make(t.Context(), dir, 1)
 			if err == nil || !strings.HasPrefix(err.Error(), "write the backup: ") ||
 				!strings.Contains(err.Error(), d.said(dir)) {
-				t.Errorf("tables %t, %s: %v, want %q", tables, name, err, d.said(dir))
+				t.Errorf("on a server %t, %s: %v, want %q", onServer, name, err, d.said(dir))
 			}
 			needs := "up to " + text.Bytes(2*(13+3<<20)+66_000+8) + " are needed: "
-			if tables {
+			if onServer {
 				needs = " were written until then"
 			}
 			if disk.Full(err) && !strings.Contains(err.Error(), needs) {
-				t.Errorf("tables %t, %s: %v, want %q", tables, name, err, needs)
+				t.Errorf("on a server %t, %s: %v, want %q", onServer, name, err, needs)
 			}
 			if got := tree(t, dir); !maps.Equal(got, old) {
-				t.Errorf("tables %t, %s: the folder has %d files", tables, name, len(got))
+				t.Errorf("on a server %t, %s: the folder has %d files", onServer, name, len(got))
 			}
 		}
 		m.Disk = nil
@@ -157,8 +156,8 @@ func TestABackupThatGetsNoName(t *testing.T) {
 
 func TestARestoreWithoutRoomSaysWhatItNeeds(t *testing.T) {
 	t.Parallel()
-	for _, tables := range []bool{false, true} {
-		m, to := engine(t, tables)
+	for _, onServer := range []bool{false, true} {
+		m, to := engine(t, onServer)
 		file := made(t, m)
 		counted := &smallDisk{left: endless}
 		r := to(t.TempDir())
@@ -176,24 +175,24 @@ func TestARestoreWithoutRoomSaysWhatItNeeds(t *testing.T) {
 			r := to(dir)
 			r.Force, r.Disk = true, d.take
 			_, err := r.Restore(t.Context(), file)
-			needs := text.Bytes(map[bool]int64{false: 2*(13+3<<20) + 66_000 + 8, true: 66_000}[tables])
+			needs := text.Bytes(map[bool]int64{false: 2*(13+3<<20) + 66_000 + 8, true: 13 + 9<<20 + 66_000}[onServer])
 			if err == nil || !strings.Contains(err.Error(), d.said(dir)) || disk.Full(err) &&
 				!strings.Contains(err.Error(), "up to "+needs+" are needed: ") {
-				t.Errorf("tables %t, %s: %v, want %q and %s", tables, name, err, d.said(dir), needs)
+				t.Errorf("on a server %t, %s: %v, want %q and %s", onServer, name, err, d.said(dir), needs)
 			}
 			if got := tree(t, dir); len(got) != 1 || got["media/1/old"] != "old" {
-				t.Errorf("tables %t, %s: left %d files behind", tables, name, len(got))
+				t.Errorf("on a server %t, %s: left %d files behind", onServer, name, len(got))
 			}
 			r = to(dir)
 			r.Force = true
 			out, err := r.Restore(t.Context(), file)
 			got := tree(t, dir)
 			if err != nil || got[out.Aside+"/media/1/old"] != "old" {
-				t.Errorf("tables %t, %s, again: %v", tables, name, err)
+				t.Errorf("on a server %t, %s, again: %v", onServer, name, err)
 			}
 			delete(got, out.Aside+"/media/1/old")
 			if !maps.Equal(got, want) {
-				t.Errorf("tables %t, %s, again: %d files, want %d", tables, name, len(got), len(want))
+				t.Errorf("on a server %t, %s, again: %d files, want %d", onServer, name, len(got), len(want))
 			}
 		}
 	}
@@ -293,7 +292,7 @@ func TestADatabaseWithoutRoom(t *testing.T) {
 	m, to = engine(t, true)
 	file = made(t, m)
 	r = to(t.TempDir())
-	r.Tables = crowded{}
+	r.Server = &server{full: full{}}
 	if _, err := r.Restore(t.Context(), file); err == nil ||
 		!strings.Contains(err.Error(), "the disk of the database server is full; make room there") ||
 		len(tree(t, r.Data)) > 0 {
@@ -306,16 +305,7 @@ type coded int
 func (c coded) Error() string { return "database or disk is full" }
 func (c coded) Code() int     { return int(c) }
 
-// crowded is a server without free space.
-type crowded struct{}
-
-func (crowded) Load(_ context.Context, _ int64, _ []core.Table, source core.TableSource) ([]string, error) {
-	if _, _, err := source.Next(); err != nil {
-		return nil, err
-	}
-	return nil, full{}
-}
-
+// full is the error of a server without free space.
 type full struct{}
 
 func (full) Error() string    { return "could not extend file" }

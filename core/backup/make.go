@@ -11,15 +11,14 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/disk"
 	"github.com/everthread/everthread/core/text"
 )
 
-// Maker makes backups of one gateway. Either File or Tables is its store.
+// Maker makes backups of one gateway. Either File or Server is its store.
 type Maker struct {
 	File   FileStore
-	Tables TableStore
+	Server Server
 
 	Data    string // the data folder, with the key file and the attachments
 	Program string // the program's version
@@ -30,7 +29,7 @@ type Maker struct {
 	Lock func(path string) (unlock func(), err error)
 	Now  func() time.Time
 	// Wait waits for d, or until ctx ends. It leaves the disk to others after each bit
-	// that is written, and limits the load of a server to rate.
+	// that is written.
 	Wait func(ctx context.Context, d time.Duration)
 	// Progress is called from time to time with the number of read bytes.
 	Progress func(bytes int64)
@@ -45,7 +44,7 @@ type Result struct {
 	File    string           `json:"file"`
 	Size    int64            `json:"size"`    // of the file
 	Bytes   int64            `json:"bytes"`   // of its contents
-	Entries int64            `json:"entries"` // attachments and pieces of tables
+	Entries int64            `json:"entries"` // the database, the key file and the attachments
 	Rows    map[string]int64 `json:"rows"`    // by table
 	Removed []string         `json:"removed,omitempty"`
 }
@@ -99,6 +98,7 @@ func (m *Maker) place(to string) (dir, path string, err error) {
 type draft struct {
 	file   *os.File
 	unlock func()
+	dumped int64 // bytes that the server's tool wrote
 	result Result
 }
 
@@ -160,7 +160,7 @@ func (m *Maker) write(ctx context.Context, d *draft) error {
 	if m.File != nil {
 		w, err = m.writeFile(ctx, out)
 	} else {
-		w, err = m.writeTables(ctx, out)
+		w, err = m.writeDump(ctx, out, d)
 	}
 	if err == nil {
 		err = m.writeFiles(ctx, w)
@@ -175,15 +175,15 @@ func (m *Maker) write(ctx context.Context, d *draft) error {
 	return err
 }
 
-func (m *Maker) manifest(engine string, schema int64, tables []core.Table) Manifest {
+func (m *Maker) manifest(engine string, schema int64) Manifest {
 	return Manifest{Format: format, Program: m.Program, Schema: schema, Engine: engine,
-		Made: m.Now().UTC().Truncate(time.Second), Key: m.Key, Tables: tables}
+		Made: m.Now().UTC().Truncate(time.Second), Key: m.Key}
 }
 
 // writeFile begins an archive with an embedded database.
 func (m *Maker) writeFile(ctx context.Context, out io.Writer) (w *writer, err error) {
 	rows, err := m.File.Image(ctx, func(schema, size int64, r io.Reader) error {
-		if w, err = newWriter(out, m.manifest(SQLite, schema, nil)); err != nil {
+		if w, err = newWriter(out, m.manifest(SQLite, schema)); err != nil {
 			return err
 		}
 		return w.add(databaseName, size, limited{ctx, io.TeeReader(r, &tally{tell: m.Progress})})
@@ -191,71 +191,33 @@ func (m *Maker) writeFile(ctx context.Context, out io.Writer) (w *writer, err er
 	if err != nil {
 		return nil, err
 	}
-	w.rows(rows)
+	w.totals.Rows = rows
 	return w, nil
 }
 
-// writeTables begins an archive with the tables of a server.
-func (m *Maker) writeTables(ctx context.Context, out io.Writer) (*writer, error) {
-	t := &tables{ctx: ctx, m: m, out: out, began: time.Now()}
-	if err := m.Tables.Unload(ctx, t); err != nil {
+// writeDump begins an archive with the dump of a server, which is kept beside it until its size is known.
+func (m *Maker) writeDump(ctx context.Context, out io.Writer, d *draft) (*writer, error) {
+	f, drop, err := m.scratch(filepath.Dir(d.file.Name()))
+	if err != nil {
 		return nil, err
 	}
-	return t.w, nil
-}
-
-// tables is a core.TableSink that writes an archive.
-type tables struct {
-	ctx    context.Context
-	began  time.Time
-	m      *Maker
-	out    io.Writer
-	w      *writer
-	tables []core.Table
-	done   int64
-}
-
-// Begin writes the manifest.
-func (t *tables) Begin(schema int64, list []core.Table) (err error) {
-	t.tables = list
-	t.w, err = newWriter(t.out, t.m.manifest(Postgres, schema, list))
-	return err
-}
-
-// Table writes the rows of a table, at least one piece.
-func (t *tables) Table(n int, copy func(w io.Writer) (int64, error)) error {
-	p := &pieces{w: t.w, table: n}
-	rows, err := copy(watchedWriter{p, t})
-	if err == nil && (p.buf.Len() > 0 || p.n == 0) {
-		err = p.flush()
-	}
+	defer drop()
+	dump := &steady{file: m.Disk.Take(f), ctx: ctx, wait: m.Wait}
+	schema, rows, err := m.Server.Dump(ctx, io.MultiWriter(dump, &tally{tell: m.Progress}))
+	d.dumped = dump.size
 	if err == nil {
-		t.w.rows(map[string]int64{t.tables[n].Name: rows})
+		_, err = f.Seek(0, io.SeekStart)
 	}
-	return err
-}
-
-// watchedWriter reports progress and limits the rate.
-type watchedWriter struct {
-	io.Writer
-	t *tables
-}
-
-// Write writes.
-func (w watchedWriter) Write(b []byte) (int, error) {
-	n, err := w.Writer.Write(b)
-	w.t.done += int64(n)
-	w.t.m.Progress(w.t.done)
-	if ahead := time.Duration(w.t.done)*time.Second/rate - time.Since(w.t.began); ahead > breath {
-		w.t.m.Wait(w.t.ctx, ahead)
+	if err != nil {
+		return nil, err
 	}
-	return n, err
+	w, err := newWriter(out, m.manifest(Postgres, schema))
+	if err != nil {
+		return nil, err
+	}
+	w.totals.Rows = rows
+	return w, w.add(dumpName, dump.size, limited{ctx, f})
 }
-
-const (
-	rate   = 80 << 20              // of reading tables, in bytes a second
-	breath = 20 * time.Millisecond // shortest pause
-)
 
 // tally is a writer that counts the bytes, and tells their sum.
 type tally struct {
@@ -277,7 +239,7 @@ func (m *Maker) noRoom(err error, d *draft) error {
 		return err
 	case m.File == nil: // only the server knows the size of its tables
 		return fmt.Errorf("%w (%s were written until then)", disk.NoRoom(err, filepath.Dir(d.file.Name()), 0),
-			text.Bytes(d.result.Size))
+			text.Bytes(d.dumped+d.result.Size))
 	}
 	return disk.NoRoom(err, filepath.Dir(d.file.Name()), m.wants())
 }
@@ -329,10 +291,8 @@ func (r *Restorer) wants(a *Reader) int64 {
 }
 
 func (r *Restorer) count(e Entry) {
-	switch {
-	case e.Name == databaseName:
-		r.bytes += 2 * e.Size
-	case !pieceNames.MatchString(e.Name):
+	r.bytes += e.Size
+	if e.Name == databaseName {
 		r.bytes += e.Size
 	}
 }

@@ -3,8 +3,6 @@ package backup
 import (
 	"archive/tar"
 	"bufio"
-	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,29 +12,23 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
-
-	"github.com/everthread/everthread/core"
 )
 
 // Reader reads an archive from its beginning to its end, and trusts none of it.
 type Reader struct {
 	Manifest Manifest
-	Rows     map[string]int64 // of tables, by the lists so far
+	Rows     map[string]int64 // of tables, at the end
 
 	zstd   *zstd.Decoder
 	tar    *tar.Reader
-	name   string // the current entry
-	body   io.Reader
-	sum    hash.Hash
+	name   string    // the current entry
+	body   io.Reader // of the current entry
 	size   int64
-	seen   []Entry // since the last list
-	lists  int
-	totals totals
+	sum    hash.Hash
+	totals totals // so far
 	ended  bool
 }
 
@@ -48,7 +40,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Reader{zstd: z, tar: tar.NewReader(z), Rows: map[string]int64{}}
+	a := &Reader{zstd: z, tar: tar.NewReader(z), sum: sha256.New()}
 	h, err := a.header()
 	if err != nil || h.Name != manifestName {
 		z.Close()
@@ -84,21 +76,21 @@ func (a *Reader) Close() { a.zstd.Close() }
 // after the last entry means that the archive is complete and undamaged.
 func (a *Reader) Next() (Entry, io.Reader, error) {
 	for !a.ended {
-		if err := a.finish(); err != nil {
+		if _, err := io.Copy(io.Discard, a.body); err != nil {
 			return Entry{}, nil, err
 		}
 		h, err := a.header()
 		if err != nil {
 			return Entry{}, nil, a.damaged(err)
 		}
+		sum := hex.EncodeToString(a.sum.Sum(nil))
 		a.begin(h)
 		switch {
 		case h.Name == endName:
-			err = a.end()
-		case h.Name == listName(a.lists+1):
-			err = a.list()
+			err = a.end(sum)
 		case validName(h.Name):
-			a.sum = sha256.New()
+			a.totals.Entries++
+			a.totals.Bytes += h.Size
 			return Entry{Name: h.Name, Size: h.Size}, a.body, nil
 		default:
 			err = errors.New("a backup of everthread has no such entry")
@@ -128,8 +120,8 @@ func (a *Reader) header() (*tar.Header, error) {
 }
 
 func (a *Reader) begin(h *tar.Header) {
-	a.name, a.size, a.sum = h.Name, h.Size, nil
-	a.body = entryReader{a}
+	a.name, a.size, a.body = h.Name, h.Size, entryReader{a}
+	begun(a.sum, h.Name, h.Size)
 }
 
 // entryReader reads the body of the current entry.
@@ -138,9 +130,7 @@ type entryReader struct{ a *Reader }
 // Read reads. Its errors are *Damaged.
 func (e entryReader) Read(p []byte) (int, error) {
 	n, err := e.a.tar.Read(p)
-	if e.a.sum != nil {
-		e.a.sum.Write(p[:n])
-	}
+	e.a.sum.Write(p[:n])
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = e.a.damaged(err)
 	}
@@ -159,86 +149,37 @@ func (a *Reader) damaged(err error) error {
 	return &Damaged{Entry: a.name, Err: err}
 }
 
-// finish reads the rest of an entry and records its digest.
-func (a *Reader) finish() error {
-	if a.sum == nil {
-		return nil
-	}
-	if _, err := io.Copy(io.Discard, a.body); err != nil {
-		return err
-	}
-	a.seen = append(a.seen, Entry{Name: a.name, Size: a.size, SHA256: hex.EncodeToString(a.sum.Sum(nil))})
-	a.totals.Entries++
-	a.totals.Bytes += a.size
-	a.sum = nil
-	if len(a.seen) > 2*listLength {
-		return a.damaged(errors.New("the list of contents is missing"))
-	}
-	return nil
-}
-
-// text decodes a control entry.
+// text decodes an entry about the archive itself.
 func (a *Reader) text(v any) error {
-	b, err := a.all()
+	if a.size > maxText {
+		return a.damaged(errors.New("it is too large"))
+	}
+	b, err := io.ReadAll(a.body)
 	if err == nil {
 		err = json.Unmarshal(b, v)
 	}
 	return a.damaged(err)
 }
 
-func (a *Reader) all() ([]byte, error) {
-	if a.size > maxText {
-		return nil, errors.New("it is too large")
-	}
-	return io.ReadAll(a.body)
-}
-
-// list compares the entries since the last list with this one.
-func (a *Reader) list() error {
-	b, err := a.all()
-	if err != nil {
-		return err
-	}
-	a.lists++
-	dec := json.NewDecoder(bytes.NewReader(b))
-	for _, seen := range a.seen {
-		var written Entry
-		if err := dec.Decode(&written); err != nil {
-			return err
-		}
-		if written.Name != seen.Name || written.Size != seen.Size || written.SHA256 != seen.SHA256 {
-			return &Damaged{Entry: seen.Name, Err: errOther}
-		}
-		for table, n := range written.Rows {
-			a.Rows[table] += n
-		}
-		if len(a.Rows) > maxTables {
-			return errors.New("it has too many tables")
-		}
-	}
-	if dec.More() {
-		return errors.New("entries are missing")
-	}
-	a.seen = a.seen[:0]
-	return nil
-}
-
-// end checks that nothing is missing, and nothing follows.
-func (a *Reader) end() error {
+// end checks that nothing is missing or changed, and nothing follows. sum is that of what came before.
+func (a *Reader) end(sum string) error {
 	var want totals
 	if err := a.text(&want); err != nil {
 		return err
 	}
-	if want != a.totals || len(a.seen) > 0 {
+	switch {
+	case want.Entries != a.totals.Entries || want.Bytes != a.totals.Bytes:
 		return errors.New("entries are missing")
+	case want.SHA256 != sum:
+		return errors.New("what comes before it is not what was written")
 	}
 	if _, err := a.tar.Next(); err != io.EOF {
 		return errors.New("there is data after the end")
 	}
 	if n, err := io.Copy(io.Discard, a.zstd); err != nil || n > tarPadding {
-		return errors.Join(err, errOther)
+		return errors.Join(err, errors.New("there is data after the end"))
 	}
-	a.ended = true
+	a.Rows, a.ended = want.Rows, true
 	return nil
 }
 
@@ -247,100 +188,9 @@ const tarPadding = 20 * 512
 
 // validName reports whether an entry may have a name: on no system it leaves the target folder.
 func validName(name string) bool {
-	if name == databaseName || name == secretName || pieceNames.MatchString(name) {
+	if name == databaseName || name == dumpName || name == secretName {
 		return true
 	}
 	return strings.HasPrefix(name, mediaName+"/") && fs.ValidPath(name) && !strings.ContainsAny(name, "\\:\x00") &&
 		filepath.IsLocal(filepath.FromSlash(name))
-}
-
-var pieceNames = regexp.MustCompile(`^tables/[0-9]{3,6}/[0-9]{6,9}$`)
-
-// source is a core.TableSource over an archive, which also unpacks the files.
-type source struct {
-	r     *Restorer
-	a     *Reader
-	place func() error
-
-	entry Entry
-	body  io.Reader // of an entry that was read ahead; nil: none
-	seen  []int     // numbers of earlier tables
-}
-
-var _ core.TableSource = (*source)(nil)
-
-// Next returns the next table. After the last one it puts the files in their place, so
-// that the database only has to commit.
-func (s *source) Next() (int, io.Reader, error) {
-	for {
-		err := s.ahead()
-		if errors.Is(err, io.EOF) {
-			err = cmp.Or(s.place(), io.EOF)
-		}
-		if err != nil {
-			return 0, nil, err
-		}
-		if table, ok := s.table(); ok {
-			if slices.Contains(s.seen, table) || table >= len(s.a.Manifest.Tables) {
-				return 0, nil, &Damaged{Entry: s.entry.Name, Err: errOther}
-			}
-			s.seen = append(s.seen, table)
-			return table, io.TeeReader(&rows{s: s, table: table, piece: 1}, &s.r.read), nil
-		}
-		if err := s.r.file(s.entry, s.body); err != nil {
-			return 0, nil, err
-		}
-		s.body = nil
-	}
-}
-
-// ahead reads the next entry, unless one is pending.
-func (s *source) ahead() (err error) {
-	if s.body == nil {
-		s.entry, s.body, err = s.a.Next()
-	}
-	return err
-}
-
-// table returns the table of which the entry is a piece.
-func (s *source) table() (n int, ok bool) {
-	if !pieceNames.MatchString(s.entry.Name) {
-		return 0, false
-	}
-	_, err := fmt.Sscanf(s.entry.Name, "tables/%d/", &n)
-	return n, err == nil
-}
-
-// rows reads the pieces of a table one after another.
-type rows struct {
-	s     *source
-	table int
-	piece int
-	ended bool
-}
-
-// Read reads rows.
-func (p *rows) Read(b []byte) (int, error) {
-	for !p.ended {
-		err := p.s.ahead()
-		if err != nil && !errors.Is(err, io.EOF) {
-			return 0, err
-		}
-		if n, ok := p.s.table(); errors.Is(err, io.EOF) || !ok || n != p.table {
-			break
-		}
-		if p.s.entry.Name != pieceName(p.table, p.piece) {
-			return 0, &Damaged{Entry: p.s.entry.Name, Err: errors.New("a piece before it is missing")}
-		}
-		n, err := p.s.body.Read(b)
-		if errors.Is(err, io.EOF) {
-			p.piece++
-			p.s.body, err = nil, nil
-		}
-		if n > 0 || err != nil {
-			return n, err
-		}
-	}
-	p.ended = true
-	return 0, io.EOF
 }

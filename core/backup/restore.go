@@ -34,7 +34,7 @@ const (
 	placing  = "placing"
 )
 
-// Restorer restores a backup into a data folder, and into a database if Tables is set.
+// Restorer restores a backup into a data folder, and into a database if Server is set.
 // No other process may work in either; see Unfinished.
 type Restorer struct {
 	Data   string
@@ -44,7 +44,7 @@ type Restorer struct {
 
 	// Prepare migrates a database file that was unpacked into a folder.
 	Prepare func(ctx context.Context, dir string) error
-	Tables  Loader
+	Server  Server
 	// Force moves existing data aside.
 	Force bool
 	Now   func() time.Time
@@ -72,8 +72,7 @@ type Restored struct {
 	Rows     map[string]int64 `json:"rows"`
 	Files    int64            `json:"files"` // attachments
 	Aside    string           `json:"aside,omitempty"`
-	OtherKey bool             `json:"other_key"`      // stored keys were encrypted with another secret key
-	Left     []string         `json:"left,omitempty"` // omitted tables, and why
+	OtherKey bool             `json:"other_key"` // stored keys were encrypted with another secret key
 }
 
 // Restore restores a backup. It changes nothing if the backup is of another engine or newer than the program, or if
@@ -204,12 +203,6 @@ func (r *Restorer) undo() error {
 
 // unpack puts everything into its place.
 func (r *Restorer) unpack(ctx context.Context, a *Reader, out *Restored) error {
-	place := func() error { return r.place(out) }
-	if r.Engine == Postgres {
-		left, err := r.Tables.Load(ctx, a.Manifest.Schema, a.Manifest.Tables, &source{r: r, a: a, place: place})
-		out.Left = left
-		return err
-	}
 	for {
 		e, body, err := a.Next()
 		if errors.Is(err, io.EOF) {
@@ -222,13 +215,21 @@ func (r *Restorer) unpack(ctx context.Context, a *Reader, out *Restored) error {
 			return err
 		}
 	}
-	if _, err := r.root.Stat(path.Join(Unfinished, databaseName)); err != nil {
-		return &Damaged{Entry: databaseName, Err: errors.New("it is missing")}
+	name := databaseName
+	if r.Server != nil {
+		name = dumpName
 	}
-	if err := r.Prepare(ctx, filepath.Join(r.Data, Unfinished)); err != nil {
+	dir := filepath.Join(r.Data, Unfinished)
+	if _, err := r.root.Stat(path.Join(Unfinished, name)); err != nil {
+		return &Damaged{Entry: name, Err: errors.New("it is missing")}
+	}
+	if r.Server != nil {
+		return r.Server.Restore(ctx, filepath.Join(dir, name), func() error { return r.place(out) })
+	}
+	if err := r.Prepare(ctx, dir); err != nil {
 		return fmt.Errorf("prepare the database: %w", err)
 	}
-	return place()
+	return r.place(out)
 }
 
 // file unpacks an entry, which must not exist.

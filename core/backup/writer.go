@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"io"
 	"time"
 
@@ -15,13 +16,10 @@ import (
 
 // Sizes that bound the memory of writing and reading.
 const (
-	pieceSize  = 4 << 20  // of a table's rows
 	windowSize = 4 << 20  // of the compression
 	maxWindow  = 64 << 20 // of the compression, when reading
-	listLength = 512      // entries of a list of contents
 	frameSize  = 1 << 20  // least size of a frame with its own checksum
-	maxText    = 16 << 20 // of a manifest or a list
-	maxTables  = 10_000   // with counted rows
+	maxText    = 16 << 20 // of a manifest or the totals
 )
 
 // writer writes an archive.
@@ -30,9 +28,8 @@ type writer struct {
 	zstd   *zstd.Encoder
 	tar    *tar.Writer
 	made   time.Time
-	listed []Entry // since the last list
-	lists  int
 	frame  int64 // bytes since the frame began
+	sum    hash.Hash
 	totals totals
 }
 
@@ -42,14 +39,14 @@ func newWriter(out io.Writer, m Manifest) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{out: out, zstd: z, tar: tar.NewWriter(z), made: m.Made}
+	w := &writer{out: out, zstd: z, tar: tar.NewWriter(z), made: m.Made, sum: sha256.New()}
 	if err := w.json(manifestName, m); err != nil {
 		return nil, err
 	}
 	return w, w.cut(frameSize)
 }
 
-// json writes a control entry, which is in no list.
+// json writes an entry about the archive itself.
 func (w *writer) json(name string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -58,55 +55,19 @@ func (w *writer) json(name string, v any) error {
 	return w.write(name, int64(len(text)), bytes.NewReader(text))
 }
 
-// add writes an entry of size bytes and lists it.
+// add writes an entry of size bytes.
 func (w *writer) add(name string, size int64, r io.Reader) error {
-	if len(w.listed) >= listLength {
-		if err := w.list(); err != nil {
-			return err
-		}
-	}
-	sum := sha256.New()
-	if err := w.write(name, size, io.TeeReader(r, sum)); err != nil {
-		return err
-	}
-	w.listed = append(w.listed, Entry{Name: name, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))})
 	w.totals.Entries++
 	w.totals.Bytes += size
-	return nil
+	return w.write(name, size, r)
 }
-
-// rows sets the numbers of rows of the tables that the last entry completes.
-func (w *writer) rows(rows map[string]int64) {
-	if len(w.listed) > 0 {
-		w.listed[len(w.listed)-1].Rows = rows
-	}
-}
-
-// list writes the list of the entries since the last one.
-func (w *writer) list() error {
-	if len(w.listed) == 0 {
-		return nil
-	}
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	for _, e := range w.listed {
-		if err := enc.Encode(e); err != nil {
-			return err
-		}
-	}
-	w.lists++
-	w.listed = w.listed[:0]
-	return w.write(listName(w.lists), int64(text.Len()), &text)
-}
-
-func listName(n int) string { return fmt.Sprintf("contents/%06d.jsonl", n) }
 
 func (w *writer) write(name string, size int64, r io.Reader) error {
 	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o600, ModTime: w.made, Format: tar.FormatPAX}
 	if err := w.tar.WriteHeader(h); err != nil {
 		return err
 	}
-	n, err := io.Copy(w.tar, io.LimitReader(r, size))
+	n, err := io.Copy(w.tar, io.TeeReader(io.LimitReader(r, size), begun(w.sum, name, size)))
 	if err == nil && n < size {
 		err = fmt.Errorf("%s became shorter while it was read", name)
 	}
@@ -117,6 +78,12 @@ func (w *writer) write(name string, size int64, r io.Reader) error {
 		return err
 	}
 	return w.cut(size)
+}
+
+// begun adds the beginning of an entry to the sum of an archive, and returns the sum for its body.
+func begun(sum hash.Hash, name string, size int64) hash.Hash {
+	fmt.Fprintf(sum, "%s %d\n", name, size)
+	return sum
 }
 
 // cut begins a new frame if this one is large enough. Each frame has its own checksum, so that damage can be located.
@@ -132,9 +99,7 @@ func (w *writer) cut(size int64) error {
 
 // close writes the end.
 func (w *writer) close() error {
-	if err := w.list(); err != nil {
-		return err
-	}
+	w.totals.SHA256 = hex.EncodeToString(w.sum.Sum(nil))
 	if err := w.json(endName, w.totals); err != nil {
 		return err
 	}
@@ -143,36 +108,3 @@ func (w *writer) close() error {
 	}
 	return w.zstd.Close()
 }
-
-// pieces cuts a stream of unknown length into entries.
-type pieces struct {
-	w     *writer
-	table int
-	n     int
-	buf   bytes.Buffer
-}
-
-// Write collects a piece and writes those that are full.
-func (p *pieces) Write(b []byte) (int, error) {
-	for rest := b; len(rest) > 0; {
-		n := min(len(rest), pieceSize-p.buf.Len())
-		p.buf.Write(rest[:n])
-		rest = rest[n:]
-		if p.buf.Len() == pieceSize {
-			if err := p.flush(); err != nil {
-				return 0, err
-			}
-		}
-	}
-	return len(b), nil
-}
-
-// flush writes the collected rows as another entry.
-func (p *pieces) flush() error {
-	p.n++
-	err := p.w.add(pieceName(p.table, p.n), int64(p.buf.Len()), &p.buf)
-	p.buf.Reset()
-	return err
-}
-
-func pieceName(table, n int) string { return fmt.Sprintf("tables/%03d/%06d", table, n) }

@@ -56,6 +56,11 @@ func (e *examination) backups(ctx context.Context) {
 func (e *examination) schedule(ctx context.Context, newest, since, now time.Time) {
 	const check = "backups"
 	last, due, err := engine.BackupTimes(ctx, e.Config, e.store)
+	if st, ok := e.store.(interface {
+		Tools(ctx context.Context) error
+	}); ok && err == nil {
+		err = st.Tools(ctx) // that make the backup of a server
+	}
 	if err != nil {
 		e.verdict(check, err, "")
 		return

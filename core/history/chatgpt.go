@@ -55,14 +55,7 @@ type chatgptAttachment struct {
 // readChatGPT reads the export of ChatGPT: conversations.json, or its parts.
 func readChatGPT(a *Archive, names []string, _ Options, out output) error {
 	files := chatgptFiles(a)
-	return eachConversation(a, names, out, func(c chatgptConversation) error { return c.read(files, out) })
-}
-
-// eachConversation passes every element of files that are lists to f.
-func eachConversation[T any](a *Archive, names []string, out output, f func(T) error) error {
-	return each(names, func(name string) error {
-		return a.document(name, out, func(d *document) error { return d.array(func() error { return next(d, f) }) })
-	})
+	return eachValue(a, names, out, func(_ string, c chatgptConversation) error { return c.read(files, out) })
 }
 
 // chatgptFiles returns the files of an export by the ids at the beginning of their names.
@@ -86,7 +79,7 @@ func chatgptFiles(a *Archive) map[string]string {
 func (c chatgptConversation) read(files map[string]string, out output) error {
 	c.ID = cmp.Or(c.ID, c.Other)
 	last := c.Created
-	for _, n := range slices.Backward(c.branch(out)) {
+	for _, n := range c.branch(out) {
 		if n.Message == nil {
 			continue
 		}
@@ -113,30 +106,15 @@ func (c chatgptConversation) read(files map[string]string, out output) error {
 	return nil
 }
 
-// branch returns the branch that was shown last, newest first.
-func (c chatgptConversation) branch(out output) []chatgptNode {
-	var branch []chatgptNode
-	seen := map[string]bool{}
-	for id := c.Current; id != "" && !seen[id]; {
-		n, ok := c.Mapping[id]
-		if !ok && len(branch) > 0 {
-			out.left("conversation "+cmp.Or(c.Title, c.ID), "what stood before one of its messages is not there")
-		}
-		if !ok {
-			break
-		}
-		seen[id] = true
-		branch = append(branch, n)
-		id = n.Parent
-	}
-	if len(branch) == 0 && len(c.Mapping) > 0 {
-		out.left("conversation "+cmp.Or(c.Title, c.ID), "it does not say which of its branches was shown")
-		return nil
-	}
+// branch returns the branch that was shown last, oldest first.
+func (c chatgptConversation) branch(out output) (branch []chatgptNode) {
+	parents := tree{}
 	for id, n := range c.Mapping {
-		if !seen[id] && n.Message != nil && n.Message.v.shown() {
-			out.count(otherBranch)
-		}
+		parents[id] = n.Parent
+	}
+	counts := func(id string) bool { m := c.Mapping[id].Message; return m != nil && m.v.shown() }
+	for _, id := range parents.shown(cmp.Or(c.Title, c.ID), c.Current, counts, out) {
+		branch = append(branch, c.Mapping[id])
 	}
 	return branch
 }

@@ -46,7 +46,7 @@ func readClaude(a *Archive, names []string, _ Options, out output) error {
 	if err := claudeMemories(a, out); err != nil {
 		return err
 	}
-	return eachConversation(a, names, out, func(c claudeConversation) error {
+	return eachValue(a, names, out, func(_ string, c claudeConversation) error {
 		for _, m := range c.branch(out) {
 			l := Line{Chat: c.ID, Title: c.Name, ID: m.ID, At: m.Created.Time, Role: map[string]core.Role{"human": core.RoleUser,
 				"assistant": core.RoleAssistant}[m.Sender]}

@@ -2,10 +2,12 @@ package history
 
 import (
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -164,4 +166,20 @@ func (d *database) each(table string, wanted []string, rest string, args []any, 
 		return d.damaged(err)
 	}
 	return nil
+}
+
+// eachRow passes the rows of a table to f as if they were JSON objects without the empty columns; see each.
+func eachRow[T any](d *database, table string, wanted []string, rest string, f func(T) error) error {
+	return d.each(table, wanted, rest, nil, func(r row) error {
+		maps.DeleteFunc(r, func(_, value string) bool { return value == "" })
+		text, err := json.Marshal(r)
+		var v T
+		if err == nil {
+			err = json.Unmarshal(text, &v)
+		}
+		if err != nil {
+			return fmt.Errorf("read a row of %s: %w", table, err)
+		}
+		return f(v)
+	})
 }

@@ -314,6 +314,16 @@ func (m *moment) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// integer is a whole number, as a number or a string. Anything else is 0.
+type integer int
+
+// UnmarshalJSON reads a number.
+func (n *integer) UnmarshalJSON(b []byte) error {
+	v, _ := strconv.Atoi(strings.Trim(string(b), `"`))
+	*n = integer(v)
+	return nil
+}
+
 // clip returns the beginning of a quoted text.
 func clip(text string) string {
 	const most = 500

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -22,6 +21,7 @@ type hermesSession struct {
 	Title    string          `json:"title"`
 	Config   json.RawMessage `json:"model_config"`
 	System   string          `json:"system_prompt"`
+	Hash     string          `json:"system_prompt_hash"`
 	Started  moment          `json:"started_at"`
 	Messages []hermesMessage `json:"messages"`
 	// In a transcript of early versions each line is a message.
@@ -34,9 +34,9 @@ type hermesMessage struct {
 	At        moment          `json:"timestamp"`
 	Calls     json.RawMessage `json:"tool_calls"`
 	Reasoning string          `json:"reasoning"`
-	Condensed int             `json:"_compressed_summary"`
-	Active    *int            `json:"active"`
-	Compacted int             `json:"compacted"`
+	Condensed integer         `json:"_compressed_summary"`
+	Active    *integer        `json:"active"`
+	Compacted integer         `json:"compacted"`
 	Display   string          `json:"display_kind"`
 }
 
@@ -182,7 +182,7 @@ func (h *hermes) message(m hermesMessage) error {
 	if m.Reasoning != "" {
 		h.out.count(reasoning)
 	}
-	if calls := string(m.Calls); calls != "" && calls != "null" && calls != `""` {
+	if calls := strings.Trim(string(m.Calls), `"`); calls != "" && calls != "null" {
 		h.out.count(toolUse)
 	}
 	if l.Text == "" && len(l.Files) == 0 {
@@ -223,13 +223,11 @@ func (h *hermes) database(name string) error {
 	}
 	defer d.Close()
 	sessions := map[string]*hermesSession{}
-	err = d.each("sessions", []string{"id", "source", "user_id", "chat_type", "title", "model_config", "system_prompt",
-		"system_prompt_hash"}, "ORDER BY rowid", nil, func(r row) error {
-		s := &hermesSession{ID: r["id"], Source: r["source"], User: r["user_id"], Kind: r["chat_type"],
-			Title: r["title"], Config: json.RawMessage(r["model_config"])}
-		sessions[s.ID] = s
-		h.begin(s)
-		if r["system_prompt"]+r["system_prompt_hash"] != "" {
+	err = eachRow(d, "sessions", []string{"id", "source", "user_id", "chat_type", "title", "model_config", "system_prompt",
+		"system_prompt_hash"}, "ORDER BY rowid", func(s hermesSession) error {
+		sessions[s.ID] = &s
+		h.begin(&s)
+		if s.System+s.Hash != "" {
 			h.out.count(persona)
 		}
 		return nil
@@ -238,34 +236,21 @@ func (h *hermes) database(name string) error {
 		return err
 	}
 	h.now = nil
-	return d.each("messages", []string{"session_id", "role", "content", "tool_calls", "timestamp", "reasoning",
-		"_compressed_summary", "active", "compacted", "display_kind"}, "ORDER BY session_id, timestamp, id", nil,
-		func(r row) error {
-			s := sessions[r["session_id"]]
+	return eachRow(d, "messages", []string{"session_id", "role", "content", "tool_calls", "timestamp", "reasoning",
+		"_compressed_summary", "active", "compacted", "display_kind"}, "ORDER BY session_id, timestamp, id",
+		func(m struct {
+			Session string `json:"session_id"`
+			hermesMessage
+		}) error {
+			s := sessions[m.Session]
 			if s == nil {
 				return h.out.skip("", oddForm) // its session is missing
 			}
 			if h.now != s {
 				h.begin(s)
 			}
-			return h.message(hermesRow(r))
+			return h.message(m.hermesMessage)
 		})
-}
-
-func hermesRow(r row) hermesMessage {
-	number := func(column string) int {
-		n, _ := strconv.Atoi(r[column]) // 0 if it is none
-		return n
-	}
-	m := hermesMessage{Role: core.Role(r["role"]), Reasoning: r["reasoning"], Calls: json.RawMessage(r["tool_calls"]),
-		Condensed: number("_compressed_summary"), Compacted: number("compacted"), Display: r["display_kind"]}
-	m.Content, _ = json.Marshal(r["content"]) // a string always encodes
-	_ = m.At.UnmarshalJSON([]byte(r["timestamp"]))
-	if r["active"] != "" {
-		n := number("active")
-		m.Active = &n
-	}
-	return m
 }
 
 // notesOf reads a file of an agent's memory; a description of the agent itself is left

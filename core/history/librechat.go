@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -68,75 +69,42 @@ func (c libreChatFile) read(a *Archive, name string, out output) error {
 	return out.pass(ls, a.changed(name))
 }
 
-// branch returns the messages that LibreChat shows of a conversation when it is opened:
-// the last of those with the same parent. The rest is counted.
+// branch returns the messages that LibreChat shows of a conversation when it is opened: the last of those with the same
+// parent. The rest is counted.
 func (c libreChatFile) branch(out output) (shown []libreChatMessage) {
-	left := 0
-	level := c.roots(out)
-	for len(level) > 0 {
-		m := level[len(level)-1]
-		for _, other := range level[:len(level)-1] {
-			left += other.size()
+	all, parents := map[string]libreChatMessage{}, tree{}
+	var order []string
+	var add func(m libreChatMessage, parent string)
+	add = func(m libreChatMessage, parent string) {
+		id := cmp.Or(m.ID, fmt.Sprint("#", len(order)))
+		all[id], parents[id] = m, parent
+		order = append(order, id)
+		for _, child := range m.Children {
+			add(child, id)
 		}
-		shown = append(shown, m)
-		level = m.Children
 	}
-	for range left {
-		out.count(otherBranch)
-	}
-	return shown
-}
-
-// size returns the number of messages in a tree.
-func (m libreChatMessage) size() int {
-	n := 1
-	for _, c := range m.Children {
-		n += c.size()
-	}
-	return n
-}
-
-// roots returns the messages without a parent, with the others as their children.
-func (c libreChatFile) roots(out output) (roots []libreChatMessage) {
-	var all []libreChatMessage
-	here := map[string]bool{}
 	for _, m := range append(c.Messages, c.Tree...) {
 		if m.odd {
 			out.left(Line{Title: c.Title}.place(), oddForm)
 			continue
 		}
-		all = append(all, m.v)
-		here[m.v.ID] = true
+		add(m.v, m.v.Parent)
 	}
-	follow := map[string][]libreChatMessage{}
-	for _, m := range all {
-		if m.Parent == m.ID || !here[m.Parent] {
-			roots = append(roots, m)
-			continue
+	newest := map[string]string{} // by parent
+	for _, id := range order {
+		if _, there := parents[parents[id]]; !there || parents[id] == id {
+			parents[id] = ""
 		}
-		follow[m.Parent] = append(follow[m.Parent], m)
+		newest[parents[id]] = id
 	}
-	if len(roots) == 0 && len(all) > 0 {
-		out.left("conversation "+cmp.Or(c.Title, c.ID), "it does not say which of its branches was shown")
+	last := newest[""]
+	for next := newest[last]; last != "" && next != ""; next = newest[last] {
+		last = next
 	}
-	for n := range roots {
-		roots[n].gather(follow)
+	for _, id := range parents.shown(cmp.Or(c.Title, c.ID), last, func(string) bool { return true }, out) {
+		shown = append(shown, all[id])
 	}
-	for _, cycle := range follow { // these are left: they follow each other
-		for range cycle {
-			out.count(otherBranch)
-		}
-	}
-	return roots
-}
-
-// gather moves the followers of a message to its children.
-func (m *libreChatMessage) gather(follow map[string][]libreChatMessage) {
-	m.Children = append(m.Children, follow[m.ID]...)
-	delete(follow, m.ID)
-	for n := range m.Children {
-		m.Children[n].gather(follow)
-	}
+	return shown
 }
 
 // read reads a message into l, and reports whether it belongs to the conversation.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -129,8 +130,8 @@ func (r *openclaw) keys(bases []string) (map[string]string, error) {
 			r.out.left(name, unread)
 			continue
 		}
-		for key, s := range list {
-			keys[path.Dir(name)+"/"+s.ID] = key
+		for _, key := range slices.Sorted(maps.Keys(list)) { // of several for one session the last counts
+			keys[path.Dir(name)+"/"+list[key].ID] = key
 			meet(key)
 		}
 	}
@@ -215,7 +216,7 @@ type eachEntry = func(place string, n int, e openclawEntry) error
 
 // session reads a session, whose entries read passes on. why is the reason for leaving it out, if any.
 func (r *openclaw) session(chat, why string, read func(out output, f eachEntry) error) error {
-	parents, last := map[string]string{}, ""
+	parents, last := tree{}, ""
 	err := read(silent(), func(_ string, _ int, e openclawEntry) error {
 		switch {
 		case e.ID == "" || e.Type == "session" || e.Mode == "side":
@@ -229,7 +230,7 @@ func (r *openclaw) session(chat, why string, read func(out output, f eachEntry) 
 	if err != nil {
 		return err
 	}
-	shown := leafPath(parents, last)
+	_, shown, _ := parents.path(last)
 	return read(r.out, func(place string, n int, e openclawEntry) error {
 		return r.entry(chat, place, n, e, shown, why)
 	})

@@ -128,30 +128,19 @@ func (r openWebUIRow) read(out output) error {
 
 // branch returns the shown messages, oldest first; the rest is counted.
 func (h *openWebUIHistory) branch(title string, out output) (shown []openWebUIMessage) {
-	parents := make(map[string]string, len(h.Messages))
+	parents := tree{}
 	for id, m := range h.Messages {
 		parents[id] = m.v.Parent
-	}
-	if len(parents) > 0 && h.Messages[h.Current].v.Role == "" {
-		out.left("conversation "+title, "it does not say which of its branches was shown")
-		return nil
-	}
-	path := leafPath(parents, h.Current)
-	for id, m := range h.Messages {
-		switch {
-		case m.odd:
+		if m.odd {
 			out.left(Line{ID: id, Title: title}.place(), oddForm)
-		case !path[id]:
-			out.count(otherBranch)
 		}
 	}
-	for id, seen := h.Current, 0; id != "" && seen < len(path); id, seen = parents[id], seen+1 {
-		if m, ok := h.Messages[id]; ok && !m.odd {
+	for _, id := range parents.shown(title, h.Current, func(id string) bool { return !h.Messages[id].odd }, out) {
+		if m := h.Messages[id]; !m.odd {
 			m.v.ID = id
 			shown = append(shown, m.v)
 		}
 	}
-	slices.Reverse(shown)
 	return shown
 }
 

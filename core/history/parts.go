@@ -112,13 +112,41 @@ func (o output) pass(ls []Line, otherwise time.Time) error {
 	return nil
 }
 
-// leafPath returns the entries on the path from leaf back to the first.
-func leafPath(parents map[string]string, leaf string) map[string]bool {
-	path := map[string]bool{}
-	for id := leaf; id != "" && !path[id]; id = parents[id] {
-		path[id] = true
+// tree is a conversation that was continued in several ways: the parent of each message by its id.
+type tree map[string]string
+
+// path returns the ids on the way from the first message to last, and whether none is missing before them.
+func (t tree) path(last string) (ids []string, on map[string]bool, whole bool) {
+	on = map[string]bool{}
+	for last != "" && !on[last] {
+		parent, there := t[last]
+		if !there {
+			break
+		}
+		on[last] = true
+		ids = append(ids, last)
+		last = parent
 	}
-	return path
+	slices.Reverse(ids)
+	return ids, on, last == "" || on[last]
+}
+
+// shown returns the ids of the branch to last, oldest first. The others are counted, if they count.
+func (t tree) shown(conversation, last string, counts func(id string) bool, out output) []string {
+	ids, on, whole := t.path(last)
+	switch {
+	case len(t) > 0 && len(ids) == 0:
+		out.left("conversation "+conversation, "it does not say which of its branches was shown")
+		return nil
+	case len(ids) > 0 && !whole:
+		out.left("conversation "+conversation, "what stood before one of its messages is not there")
+	}
+	for id := range t {
+		if !on[id] && counts(id) {
+			out.count(otherBranch)
+		}
+	}
+	return ids
 }
 
 // choose returns which people's conversations to import, if an archive has those of several: me names the user's

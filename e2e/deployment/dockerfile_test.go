@@ -68,8 +68,14 @@ func build(t *testing.T, clone string) *picture {
 	defer f.Close()
 	parsed, err := parser.Parse(f)
 	must(t, err)
-	stages, _, err := instructions.Parse(parsed.AST, nil)
+	stages, global, err := instructions.Parse(parsed.AST, nil)
 	must(t, err)
+	bases := map[string]string{}
+	for _, command := range global {
+		for _, arg := range command.Args {
+			bases[arg.Key] = arg.ValueString()
+		}
+	}
 	ignored, err := os.Open(filepath.Join(clone, ".dockerignore"))
 	must(t, err)
 	defer ignored.Close()
@@ -82,8 +88,8 @@ func build(t *testing.T, clone string) *picture {
 		last = &stage{t: t, clone: clone, ignore: matcher, others: all,
 			image: picture{Folder: t.TempDir(), Entries: map[string]entry{}, Dir: "/"}}
 		all[described.Name] = last
-		if described.BaseName != "scratch" {
-			last.suits(described.BaseName)
+		if base := os.Expand(described.BaseName, func(name string) string { return bases[name] }); base != "scratch" {
+			last.suits(base)
 		}
 		for _, c := range described.Commands {
 			last.do(c)

@@ -26,13 +26,13 @@ func (w *Town) Elsewhere(database string) *Town {
 	return &there
 }
 
-// Empty returns the same town with an empty data folder and, on PostgreSQL, an empty schema, into
+// Empty returns the same town with an empty data folder and, on PostgreSQL, an empty database, into
 // which a backup can be restored.
 func (w *Town) Empty() *Town {
 	w.T.Helper()
 	database := ""
 	if w.Database != "" {
-		database = NewSchema(w.T)
+		database = NewDatabase(w.T)
 	}
 	return w.Elsewhere(database)
 }

@@ -141,6 +141,7 @@ func NewTown(t *testing.T, database string) *Town {
 		"EVERTHREAD_CHANNELS_TELEGRAM_API_URL=" + w.Telegram.URL(), "EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_CHAT=0",
 		"EVERTHREAD_CHANNELS_TELEGRAM_RATE_PER_BOT=0",
 	}
+	w.Env = append(w.Env, serverTools()...)
 	return w
 }
 

@@ -63,10 +63,17 @@ func NewServers(t *testing.T) *Servers {
 	return s
 }
 
-// environment lets programs that were only unpacked find their libraries.
-func (s *Servers) environment() []string {
-	libraries, _ := filepath.Glob(filepath.Join(s.bin, "../../../*-linux-*"))
-	return append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(libraries, ":"))
+func (s *Servers) environment() []string { return append(os.Environ(), serverTools()...) }
+
+// serverTools is the environment in which the programs of the tests' PostgreSQL are found, and, if they were only
+// unpacked, their libraries.
+func serverTools() []string {
+	bin := os.Getenv("EVERTHREAD_TEST_POSTGRES_BIN")
+	if bin == "" {
+		return []string{"PATH=" + os.Getenv("PATH")}
+	}
+	libraries, _ := filepath.Glob(filepath.Join(bin, "../../../*-linux-*"))
+	return []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "LD_LIBRARY_PATH=" + strings.Join(libraries, ":")}
 }
 
 func (s *Servers) command(program string, args ...string) *exec.Cmd {

@@ -38,8 +38,6 @@ type Options struct {
 	// Patience is the timeout of every transaction, so that a server that disappears silently
 	// becomes an error; 0: 10 s.
 	Patience time.Duration
-	// Library creates the tables of libraries besides ours, for Load; nil: there are none.
-	Library func(ctx context.Context, db *sql.DB, dialect string) error
 }
 
 // Open opens the database without migrating it. It does not wait for the server.
@@ -71,7 +69,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Terms:    terms{spread}, Vector: vectors{}, Scrub: []string{`VACUUM`},
 	}
 	return &Store{Store: sqlstore.New(db, db, d), db: db, pool: pool, direct: direct,
-		pooled: o.Direct != "", beside: o.Library, spread: spread,
+		pooled: o.Direct != "", spread: spread,
 		schema: direct.RuntimeParams["search_path"]}, nil
 }
 
@@ -134,8 +132,7 @@ type Store struct {
 	direct *pgx.ConnConfig // without a pooler
 	pooled bool            // the pool goes through a pooler
 	schema string          // the search path, if one is chosen
-	beside func(ctx context.Context, db *sql.DB, dialect string) error
-	spread *atomic.Bool // the database is distributed by user
+	spread *atomic.Bool    // the database is distributed by user
 }
 
 // Clock returns the time of the database server.
