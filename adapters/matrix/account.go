@@ -40,7 +40,7 @@ const (
 	keyStatus  = "status:"  // network → 1: its bridge sends message status events
 	keyLogin   = "login:"   // network → the last state of its login
 	keyRenewal = "renewal"  // time of the restore, and the prefix of transaction ids since
-	keyDoubt   = "doubt:"   // room → whether a lost process wrote there; see the doubt constants
+	keyDoubt   = "doubt:"   // room → 1: answers may be repeats of lost ones
 	keyTwin    = "twin"     // last sign of another copy of this gateway, in milliseconds
 )
 

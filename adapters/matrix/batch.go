@@ -187,9 +187,7 @@ func (b *batch) event(ctx context.Context, r room, e event) error {
 			return err
 		}
 	}
-	if err := b.doubts(ctx, r, e); err != nil {
-		return err
-	}
+	b.doubts(r.id, e)
 	b.remember(r, e)
 	b.health(e)
 	s := scene{home: h, room: r, now: b.c.now(), renewal: b.s.renewal,

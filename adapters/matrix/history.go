@@ -191,7 +191,6 @@ type memory struct {
 	known  *exsync.Set[core.Address]         // people to whom something was sent
 	status *exsync.Set[string]               // networks whose bridge sends status events, which make its notices redundant
 	logins *exsync.Map[string, loginState]   // by network
-	doubts *exsync.Map[string, string]       // of rooms; see Channel.doubt
 }
 
 // trace is one event of a room in order. mine is the sent message that it is or edits.
@@ -199,8 +198,7 @@ type trace struct{ id, mine string }
 
 func newMemory() *memory {
 	return &memory{events: map[string]seen{}, traces: map[string][]trace{}, where: exsync.NewMap[core.Address, string](),
-		known: exsync.NewSet[core.Address](), status: exsync.NewSet[string](), logins: exsync.NewMap[string, loginState](),
-		doubts: exsync.NewMap[string, string]()}
+		known: exsync.NewSet[core.Address](), status: exsync.NewSet[string](), logins: exsync.NewMap[string, loginState]()}
 }
 
 func (m *memory) look(id string) (seen, bool) {

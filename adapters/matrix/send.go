@@ -49,7 +49,6 @@ func (c *Channel) send(ctx context.Context, to core.Address, p core.Part, bridge
 		return core.Receipt{}, c.classify(s, r, err)
 	}
 	c.sent(ctx, s, r, to)
-	c.assured(ctx, s, r)
 	return core.Receipt{NativeID: id}, nil
 }
 
@@ -63,8 +62,9 @@ func (c *Channel) deliver(ctx context.Context, s *session, r room, p core.Part, 
 		}
 	}
 	p.Preview = s.renewal.transaction(p.Preview)
-	if id, err := c.before(ctx, s, r, &p, bridge); id != "" || err != nil {
-		return id, err
+	p, err := c.qualify(ctx, s, r.id, p)
+	if err != nil {
+		return "", err
 	}
 	content := Render(p, bridge)
 	content[sentMark] = key
@@ -352,43 +352,4 @@ func (c *Channel) newestOf(ctx context.Context, s *session, r room, wanted func(
 func marked(e event, mark string, fresh bool) bool {
 	f := e.fields()
 	return e.Type == typeMessage && text(f[sentMark]) == mark && (!fresh || f["m.new_content"] == nil)
-}
-
-// before looks for a part among the messages sent by a process whose store was lost, if this store is a restored
-// backup. It returns the message if it is the same, and marks the part as a possible repeat if it cannot tell.
-func (c *Channel) before(ctx context.Context, s *session, r room, p *core.Part, bridge *Bridge) (string, error) {
-	if s.renewal.Salt == "" {
-		return "", nil
-	}
-	if !p.Again {
-		return "", c.qualify(ctx, s, r, p)
-	}
-	key, body := s.renewal.transaction(p.Key), Render(*p, bridge)["body"]
-	var found event
-	since, err := c.newestOf(ctx, s, r, func(e event) bool {
-		if found.ID == "" && (e.Txn == p.Key || marked(e, p.Key, false)) {
-			found = e
-		}
-		return e.Txn == key || marked(e, key, false)
-	})
-	if err != nil || since != "" {
-		return "", err
-	}
-	if found.ID == "" {
-		return "", c.qualify(ctx, s, r, p)
-	}
-	f := found.fields()
-	if found.Type == typeMessage && f["m.new_content"] != nil {
-		f = object(f["m.new_content"])
-	}
-	switch {
-	case found.Type != typeMessage:
-		*p = repeated(*p)
-		return "", nil
-	case text(f["body"]) == body && found.relation().kind == "m.replace":
-		return found.relation().target, nil
-	case text(f["body"]) == body:
-		return found.ID, nil
-	}
-	return "", c.qualify(ctx, s, r, p)
 }
