@@ -44,7 +44,6 @@ type olm struct {
 	background sync.WaitGroup
 	mu         sync.Mutex                 // held while a to-device event is made or processed
 	repaired   map[id.SenderKey]time.Time // last repair of a session with a device
-	rooms      map[string]string          // last known members of encrypted rooms
 	asked      map[id.SessionID]time.Time // last request for keys; used by sync only
 
 	now    func() time.Time
@@ -98,8 +97,8 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	mach.DisableDecryptKeyFetching = true
 	return &olm{
 		mach: mach, keys: keys, cli: s.cli, state: state, db: db, log: c.log, key: string(c.opts.RecoveryKey),
-		rooms: map[string]string{}, now: c.now, tried: map[id.SessionID]time.Time{},
-		asked: map[id.SessionID]time.Time{}, repaired: map[id.SenderKey]time.Time{},
+		now: c.now, tried: map[id.SessionID]time.Time{}, asked: map[id.SessionID]time.Time{},
+		repaired: map[id.SenderKey]time.Time{},
 	}, nil
 }
 
@@ -217,44 +216,31 @@ func (o *olm) encrypt(ctx context.Context, r room, kind string, content any) (an
 // introduce tells the machine the members of a room. After a change the next message
 // uses a key that former members do not have.
 func (o *olm) introduce(ctx context.Context, r room) error {
-	var now []id.UserID
-	for _, user := range slices.Sorted(maps.Keys(r.members)) {
-		if r.in(user) {
-			now = append(now, id.UserID(user))
-		}
-	}
-	list := fmt.Sprint(now)
-	if o.rooms[r.id] == list {
-		return nil
-	}
-	room := id.RoomID(r.id)
-	before, err := o.state.GetRoomJoinedOrInvitedMembers(ctx, room)
+	in := id.RoomID(r.id)
+	before, err := o.state.GetRoomJoinedOrInvitedMembers(ctx, in)
 	if err != nil {
 		return fmt.Errorf("read members: %w", err)
 	}
-	slices.Sort(before)
-	for _, user := range before {
-		if !slices.Contains(now, user) {
-			if err := o.state.SetMembership(ctx, room, user, mevent.MembershipLeave); err != nil {
-				return fmt.Errorf("store members: %w", err)
-			}
+	var now []id.UserID
+	var joined []*mevent.Event
+	for _, user := range slices.Sorted(maps.Keys(r.members)) {
+		if r.in(user) {
+			now = append(now, id.UserID(user))
+			joined = append(joined, &mevent.Event{StateKey: &user,
+				Content: mevent.Content{Parsed: &mevent.MemberEventContent{Membership: mevent.MembershipJoin}}})
 		}
 	}
-	for _, user := range now {
-		if err := o.state.SetMembership(ctx, room, user, mevent.MembershipJoin); err != nil {
-			return fmt.Errorf("store members: %w", err)
-		}
+	if slices.Sort(before); slices.Equal(before, now) {
+		return nil
 	}
-	algorithm := &mevent.EncryptionEventContent{Algorithm: id.AlgorithmMegolmV1}
-	if err := o.state.SetEncryptionEvent(ctx, room, algorithm); err != nil {
-		return fmt.Errorf("store encryption: %w", err)
+	if err := o.keys.RemoveOutboundGroupSession(ctx, in); err != nil {
+		return fmt.Errorf("change the key: %w", err)
 	}
-	if !slices.Equal(before, now) {
-		if err := o.mach.CryptoStore.RemoveOutboundGroupSession(ctx, room); err != nil {
-			return fmt.Errorf("change the key: %w", err)
-		}
+	if err := errors.Join(o.state.SetEncryptionEvent(ctx, in,
+		&mevent.EncryptionEventContent{Algorithm: id.AlgorithmMegolmV1}),
+		o.state.ReplaceCachedMembers(ctx, in, joined)); err != nil {
+		return fmt.Errorf("store members: %w", err)
 	}
-	o.rooms[r.id] = list
 	return nil
 }
 
@@ -262,33 +248,18 @@ func (o *olm) introduce(ctx context.Context, r room) error {
 func (o *olm) close() { o.background.Wait() }
 
 func (o *olm) sync(ctx context.Context, r *syncResponse, since string) error {
-	raw, err := json.Marshal(map[string]json.RawMessage{"to_device": orEmpty(r.ToDevice),
-		"device_lists": orEmpty(r.DeviceLists), "device_one_time_keys_count": orEmpty(r.KeyCounts)})
-	if err != nil {
-		return fmt.Errorf("read keys: %w", err)
-	}
-	var resp mautrix.RespSync
-	if err := json.Unmarshal(raw, &resp); err != nil {
-		o.log.Warn("keys in a sync cannot be read", zap.Error(err))
-		return nil
-	}
-	events := resp.ToDevice.Events
-	resp.ToDevice.Events = nil
-	o.mach.HandleDeviceLists(ctx, &resp.DeviceLists, since)
-	for _, evt := range events {
-		if err := o.take(ctx, evt); err != nil {
+	o.mach.HandleDeviceLists(ctx, &r.DeviceLists, since)
+	for _, raw := range r.ToDevice.Events {
+		var evt mevent.Event
+		if err := json.Unmarshal(raw, &evt); err != nil {
+			o.log.Debug("to-device event cannot be read", zap.Error(err))
+		} else if err := o.take(ctx, &evt); err != nil {
 			return err
 		}
 	}
-	o.mach.ProcessSyncResponse(ctx, &resp, since)
+	o.mach.HandleOTKCounts(ctx, &r.KeyCounts)
+	o.mach.MarkOlmHashSavePoint(ctx)
 	return nil
-}
-
-func orEmpty(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return json.RawMessage("{}")
-	}
-	return raw
 }
 
 func (o *olm) take(ctx context.Context, evt *mevent.Event) error {

@@ -241,3 +241,27 @@ func TestOnlyEncryptedWordsCountInAnEncryptedRoom(t *testing.T) {
 	require.Len(t, told, 1, "it is said once")
 	require.Equal(t, core.SilentPlain, told[0].Silent)
 }
+
+// TestAnEventThatCannotBeReadStopsNothing: anybody can send numbers that fit in no variable, in rooms of old versions
+// and to devices, and mautrix then reads nothing of what came with them.
+func TestAnEventThatCannotBeReadStopsNothing(t *testing.T) {
+	t.Parallel()
+	w, d, _ := encryptedWorld(t)
+	for _, number := range []string{strings.Repeat("9", 400), "-1e999", "1" + strings.Repeat("0", 310)} {
+		content := json.RawMessage(`{"msgtype":"m.text","body":"odd","n":` + number + `}`)
+		require.Error(t, json.Unmarshal(content, &map[string]any{}))
+		w.HoldKeys()
+		room := w.Direct(ada)
+		w.State(room, ada, typeHistory, "", json.RawMessage(`{"history_visibility":"shared","n":`+number+`}`))
+		w.Post(room, ada, "m.reaction", content)
+		require.NoError(t, d.s.call(t.Context(), callTimeout, request{method: "PUT",
+			path: []any{"v3", "sendToDevice", "m.dummy", "odd" + number},
+			body: map[string]any{"messages": map[string]any{us: map[string]any{"*": content}}}}))
+		before := len(w.messages())
+		w.Say(room, ada, "plain "+number)
+		d.room.members["@gone"+number+":hs.test"] = member{membership: "invite"} // a new key for the next message
+		d.say(w.Server, ada, "secret "+number)
+		w.ReleaseKeys()
+		eventually(t, "both", func() bool { return len(w.messages()) == before+2 })
+	}
+}

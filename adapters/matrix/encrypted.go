@@ -147,9 +147,7 @@ func unreadValue(all map[string]unread) string {
 // again passes on stored events whose keys have arrived, with this response or, checked
 // once per unreadEvery, by other means.
 func (b *batch) again(ctx context.Context, resp *syncResponse) error {
-	var keys eventList
-	_ = json.Unmarshal(resp.ToDevice, &keys)
-	if len(keys.Events) == 0 && b.c.now().Sub(b.c.retried) < unreadEvery {
+	if len(resp.ToDevice.Events) == 0 && b.c.now().Sub(b.c.retried) < unreadEvery {
 		return nil
 	}
 	b.c.retried = b.c.now()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"maunium.net/go/mautrix"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
@@ -25,7 +26,8 @@ const (
 	syncLimit   = 100              // events of one room in a response; the rest is paged
 )
 
-// syncResponse holds the used parts of the response of /sync.
+// syncResponse holds the used parts of the response of /sync. Its events are read one by one: mautrix reads all or none,
+// and anybody can send an event that it cannot read, such as one with a number of 400 digits.
 type syncResponse struct {
 	NextBatch string `json:"next_batch"`
 	Rooms     struct {
@@ -34,9 +36,9 @@ type syncResponse struct {
 		Leave  map[string]joinedRoom  `json:"leave"`
 	} `json:"rooms"`
 
-	ToDevice    json.RawMessage `json:"to_device,omitempty"`
-	DeviceLists json.RawMessage `json:"device_lists,omitempty"`
-	KeyCounts   json.RawMessage `json:"device_one_time_keys_count,omitempty"`
+	ToDevice    eventList           `json:"to_device"`
+	DeviceLists mautrix.DeviceLists `json:"device_lists"`
+	KeyCounts   mautrix.OTKCount    `json:"device_one_time_keys_count"`
 }
 
 type eventList struct {
