@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -123,8 +122,7 @@ func (c *Channel) history(ctx context.Context, s *session, room, from string, pa
 			End   string            `json:"end"`
 			Chunk []json.RawMessage `json:"chunk"`
 		}
-		err := s.call(ctx, syncTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", room, "messages"},
-			query: q, result: &page})
+		err := s.get(ctx, syncTimeout, q, &page, "v3", "rooms", room, "messages")
 		if err != nil && !forGood(err) {
 			return nil, fmt.Errorf("read earlier events: %w", err)
 		}
@@ -156,7 +154,7 @@ func (b *batch) find(ctx context.Context, r room, id string) (seen, bool) {
 		return seen{}, false
 	}
 	var raw json.RawMessage
-	err := b.s.read(ctx, showTimeout, &raw, "v3", "rooms", r.id, "event", id)
+	err := b.s.get(ctx, showTimeout, nil, &raw, "v3", "rooms", r.id, "event", id)
 	if err != nil && !forGood(err) {
 		b.finds = maxFinds // the server is slow or away: make no more requests
 	}

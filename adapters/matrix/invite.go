@@ -3,13 +3,12 @@ package matrix
 import (
 	"context"
 	"encoding/json"
-	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.uber.org/zap"
+	"maunium.net/go/mautrix"
 
 	"github.com/everthread/everthread/core"
 )
@@ -97,13 +96,9 @@ func (b *batch) join(ctx context.Context, i invitation) (again bool, err error) 
 		return true, err
 	}
 	b.c.rooms.drop(i.Room)
-	q := url.Values{}
-	if i.Via != "" {
-		q.Set("server_name", i.Via)
-		q.Set("via", i.Via)
-	}
-	err = b.s.call(ctx, syncTimeout, request{method: http.MethodPost, path: []any{"v3", "join", i.Room},
-		query: q, body: struct{}{}})
+	_, err = within(ctx, syncTimeout, func(ctx context.Context) (*mautrix.RespJoinRoom, error) {
+		return b.s.cli.JoinRoom(ctx, i.Room, &mautrix.ReqJoinRoom{Via: strings.Fields(i.Via)})
+	})
 	if e := refused(err); e != nil && e.loggedOut() {
 		return true, err
 	}

@@ -117,14 +117,14 @@ func readReference(ref string) (address string, keys *attachment.EncryptedFile, 
 // download gets a file from the present endpoint, or else from that of older servers.
 func (s *session) download(ctx context.Context, address string, max int64) ([]byte, error) {
 	server, id, _ := strings.Cut(strings.TrimPrefix(address, "mxc://"), "/")
-	data, err := s.get(ctx, s.cli.BuildURL(mautrix.ClientURLPath{"v1", "media", "download", server, id}), max)
+	data, err := s.load(ctx, s.cli.BuildURL(mautrix.ClientURLPath{"v1", "media", "download", server, id}), max)
 	if e := refused(err); e != nil && (e.Code == "M_UNRECOGNIZED" || e.Status == http.StatusNotFound && e.Code == "") {
-		return s.get(ctx, s.cli.BuildURL(mautrix.MediaURLPath{"v3", "download", server, id}), max)
+		return s.load(ctx, s.cli.BuildURL(mautrix.MediaURLPath{"v3", "download", server, id}), max)
 	}
 	return data, err
 }
 
-func (s *session) get(ctx context.Context, address string, max int64) ([]byte, error) {
+func (s *session) load(ctx context.Context, address string, max int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fileTimeout)
 	defer cancel()
 	_, resp, err := s.cli.MakeFullRequestWithResp(ctx, mautrix.FullRequest{Method: http.MethodGet, URL: address,
@@ -140,7 +140,7 @@ func (s *session) get(ctx context.Context, address string, max int64) ([]byte, e
 	data, err := io.ReadAll(body)
 	switch {
 	case err != nil:
-		return nil, &netError{Left: true, err: err}
+		return nil, &failure{Left: true, err: err}
 	case max > 0 && int64(len(data)) > max:
 		return nil, channel.TooLarge(max)
 	}

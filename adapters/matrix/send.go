@@ -14,7 +14,11 @@ import (
 	"strings"
 	"time"
 
+	"go.mau.fi/util/exslices"
 	"go.uber.org/zap"
+	"maunium.net/go/mautrix"
+	mevent "maunium.net/go/mautrix/event"
+	"maunium.net/go/mautrix/id"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
@@ -124,15 +128,17 @@ func (c *Channel) put(ctx context.Context, s *session, r room, kind, txn string,
 		}
 		body, kind = cipher, typeEncrypted
 	}
-	var got struct {
-		ID string `json:"event_id"`
+	got, err := within(ctx, sendTimeout, func(ctx context.Context) (*mautrix.RespSendEvent, error) {
+		return s.cli.SendMessageEvent(ctx, id.RoomID(r.id), mevent.NewEventType(kind), body,
+			mautrix.ReqSendEvent{TransactionID: txn, DontEncrypt: true})
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case got == nil || got.EventID == "":
+		return "", &failure{Left: true, err: errors.New("the answer holds no event id")}
 	}
-	path := []any{"v3", "rooms", r.id, "send", kind, txn}
-	err := s.call(ctx, sendTimeout, request{method: http.MethodPut, path: path, body: body, result: &got})
-	if err == nil && got.ID == "" {
-		err = &netError{Left: true, err: errors.New("the answer holds no event id")}
-	}
-	return got.ID, err
+	return got.EventID.String(), nil
 }
 
 func (c *Channel) sent(ctx context.Context, s *session, r room, to core.Address) {
@@ -144,25 +150,19 @@ func (c *Channel) sent(ctx context.Context, s *session, r room, to core.Address)
 		}
 	}
 	if last, _ := c.typing.Pop(r.id); c.now().Sub(last) < typingTTL { // the room still shows the notice
-		_ = c.setTyping(ctx, s, r.id, false)
+		_ = s.setTyping(ctx, r.id, false)
 	}
 }
 
 // classify wraps the error of a failed request to send for the retry policy.
 func (c *Channel) classify(s *session, r room, err error) error {
 	wrapped := fmt.Errorf("send to matrix: %w", err)
-	if lost, ok := errors.AsType[*netError](err); ok {
-		if lost.Left {
-			return &core.Unknown{Err: wrapped}
-		}
-		return wrapped
-	}
 	var permanent *core.Permanent
-	e := refused(err)
+	e, _ := errors.AsType[*failure](err)
 	switch {
 	case errors.Is(err, errEncrypted), errors.As(err, &permanent):
 		return &core.Permanent{Err: wrapped}
-	case e == nil:
+	case e == nil, e.Status == 0 && !e.Left:
 		return wrapped
 	case e.loggedOut():
 		c.logout(s)
@@ -172,7 +172,7 @@ func (c *Channel) classify(s *session, r room, err error) error {
 	case e.Code == "M_FORBIDDEN", e.Code == "M_NOT_FOUND", e.Status == http.StatusForbidden:
 		c.rooms.drop(r.id)
 		return &core.Unreachable{Err: wrapped}
-	case e.Status >= 500:
+	case e.Status == 0, e.Status >= 500:
 		return &core.Unknown{Err: wrapped}
 	}
 	return &core.Permanent{Err: wrapped}
@@ -236,11 +236,11 @@ func (c *Channel) search(ctx context.Context, s *session, to core.Address) (room
 }
 
 func (s *session) joinedRooms(ctx context.Context) ([]string, error) {
-	var got struct {
-		Rooms []string `json:"joined_rooms"`
+	got, err := within(ctx, callTimeout, s.cli.JoinedRooms)
+	if err != nil {
+		return nil, err
 	}
-	err := s.read(ctx, callTimeout, &got, "v3", "joined_rooms")
-	return got.Rooms, err
+	return exslices.CastToString[string](got.JoinedRooms), nil
 }
 
 func (c *Channel) found(ctx context.Context, to core.Address, r room) error {
@@ -269,7 +269,7 @@ const typingTTL = 30 * time.Second
 func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
 	s, r, err := c.reach(ctx, to)
 	if err == nil {
-		err = c.setTyping(ctx, s, r.id, true)
+		err = s.setTyping(ctx, r.id, true)
 	}
 	if err != nil {
 		return fmt.Errorf("show typing: %w", err)
@@ -280,13 +280,11 @@ func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
 
 func (c *Channel) TypingTTL() time.Duration { return typingTTL }
 
-func (c *Channel) setTyping(ctx context.Context, s *session, room string, on bool) error {
-	body := map[string]any{"typing": on}
-	if on {
-		body["timeout"] = typingTTL.Milliseconds()
-	}
-	return s.call(ctx, showTimeout, request{method: http.MethodPut, path: []any{"v3", "rooms", room, "typing",
-		c.opts.UserID}, body: body})
+func (s *session) setTyping(ctx context.Context, room string, on bool) error {
+	_, err := within(ctx, showTimeout, func(ctx context.Context) (*mautrix.RespTyping, error) {
+		return s.cli.UserTyping(ctx, id.RoomID(room), on, typingTTL)
+	})
+	return err
 }
 
 // Bounds of the search for an event that may have been sent. The homeserver may still be
@@ -324,9 +322,7 @@ func (c *Channel) newestOf(ctx context.Context, s *session, r room, wanted func(
 			Chunk []json.RawMessage `json:"chunk"`
 			End   string            `json:"end"`
 		}
-		err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", r.id, "messages"},
-			query: q, result: &page})
-		if err != nil {
+		if err := s.get(ctx, callTimeout, q, &page, "v3", "rooms", r.id, "messages"); err != nil {
 			return "", fmt.Errorf("look for a sent event: %w", err)
 		}
 		for _, e := range readEvents(page.Chunk) {

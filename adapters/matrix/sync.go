@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 
 	"go.uber.org/zap"
 	"maunium.net/go/mautrix"
+	mid "maunium.net/go/mautrix/id"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
@@ -207,8 +207,7 @@ func (c *Channel) poll(ctx context.Context, s *session, since string) (*syncResp
 		q.Set("timeout", strconv.FormatInt(c.patience().Milliseconds(), 10))
 	}
 	var resp syncResponse
-	err := s.call(ctx, syncTimeout+syncWait, request{method: http.MethodGet, path: []any{"v3", "sync"},
-		query: q, result: &resp})
+	err := s.get(ctx, syncTimeout+syncWait, q, &resp, "v3", "sync")
 	if err == nil && resp.NextBatch == "" {
 		err = errors.New("the homeserver's sync response has no token")
 	}
@@ -244,9 +243,10 @@ func (c *Channel) after(ctx context.Context, s *session, b *batch) {
 		if !ok || !c.hasSpokenTo(ctx, who) {
 			continue
 		}
-		path := []any{"v3", "rooms", id, "receipt", "m.read", b.read[id]}
-		if err := s.call(ctx, showTimeout, request{method: http.MethodPost, path: path, body: struct{}{}}); err != nil &&
-			ctx.Err() == nil {
+		_, err := within(ctx, showTimeout, func(ctx context.Context) (any, error) {
+			return nil, s.cli.MarkRead(ctx, mid.RoomID(id), mid.EventID(b.read[id]))
+		})
+		if err != nil && ctx.Err() == nil {
 			c.log.Debug("message not marked as read", zap.Error(err))
 		}
 	}
