@@ -28,6 +28,7 @@ type batch struct {
 	state map[string]string // to store with the token
 	read  map[string]string // room → event to mark as read
 	finds int               // number of events requested from the homeserver
+	later []invitation      // to be accepted with the next response
 }
 
 // fill collects the events of a response. After an error, the response must be processed again.
@@ -48,6 +49,12 @@ func (b *batch) fill(ctx context.Context, resp *syncResponse) error {
 		if err := b.left(ctx, id, resp.Rooms.Leave[id]); err != nil {
 			return err
 		}
+	}
+	b.state[keyInvites], b.c.failedJoins = "", b.c.failedJoins+1
+	if b.later == nil {
+		b.c.failedJoins = 0
+	} else {
+		b.state[keyInvites] = encoded(b.later)
 	}
 	return b.again(ctx, resp)
 }
@@ -196,12 +203,14 @@ func (b *batch) event(ctx context.Context, r room, e event) error {
 	if !ok {
 		return nil
 	}
-	if e.Type == typeStatus && b.state[keyStatus+in.Address.Channel] == "" {
-		b.c.memory.status.Add(in.Address.Channel)
-		b.state[keyStatus+in.Address.Channel] = "1"
+	status := keyStatus + in.Address.Channel
+	if e.Type == typeStatus {
+		b.state[status] = "1"
 	}
-	if e.Type == typeMessage && in.Kind == core.InReceipt && b.c.memory.status.Has(in.Address.Channel) {
-		return nil // the bridge sends a status event, too
+	if e.Type == typeMessage && in.Kind == core.InReceipt {
+		if sends, err := b.c.kept(ctx, status); err != nil || sends+b.state[status] != "" {
+			return err // the bridge sends a status event, too
+		}
 	}
 	b.pass(r, e, in)
 	return nil

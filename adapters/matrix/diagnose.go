@@ -3,6 +3,7 @@ package matrix
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -61,7 +62,9 @@ func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding 
 		return append(out, finding(false, channel.Said(err, language)))
 	}
 	out = append(out, finding(true, fmt.Sprintf(w.Login, c.opts.UserID, s.cli.DeviceID)), c.encryption(ctx, s, w))
-	out = append(out, c.copies(ctx, w)...)
+	if errors.Is(c.twin(ctx), errTwin) {
+		out = append(out, finding(false, w.Copies))
+	}
 	if len(c.opts.Autojoin) == 0 && len(c.opts.Bridges) == 0 {
 		out = append(out, finding(false, w.NoInvitation))
 	}

@@ -186,8 +186,6 @@ type memory struct {
 	traces map[string][]trace
 
 	where  *exsync.Map[core.Address, string] // known rooms of people
-	known  *exsync.Set[core.Address]         // people to whom something was sent
-	status *exsync.Set[string]               // networks whose bridge sends status events, which make its notices redundant
 	logins *exsync.Map[string, loginState]   // by network
 }
 
@@ -196,7 +194,7 @@ type trace struct{ id, mine string }
 
 func newMemory() *memory {
 	return &memory{events: map[string]seen{}, traces: map[string][]trace{}, where: exsync.NewMap[core.Address, string](),
-		known: exsync.NewSet[core.Address](), status: exsync.NewSet[string](), logins: exsync.NewMap[string, loginState]()}
+		logins: exsync.NewMap[string, loginState]()}
 }
 
 func (m *memory) look(id string) (seen, bool) {

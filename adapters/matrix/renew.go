@@ -62,8 +62,7 @@ func (b *batch) ours(ctx context.Context, room string, e event, err error) error
 	switch at := e.time(); {
 	case at.After(b.s.opened.Add(twinSlack)):
 		b.c.log.Error("another copy of this gateway is running", zap.String("room", room), zap.String("event", e.ID))
-		b.c.twin = b.c.now()
-		b.state[keyTwin] = strconv.FormatInt(b.c.twin.UnixMilli(), 10)
+		b.state[keyTwin] = strconv.FormatInt(b.c.now().UnixMilli(), 10)
 	case at.Before(b.s.opened) && e.TS > b.s.renewal.At:
 		if err := b.s.crypto.behind(ctx); err != nil {
 			return err
@@ -75,21 +74,13 @@ func (b *batch) ours(ctx context.Context, room string, e event, err error) error
 
 const twinFor = time.Hour
 
-// well returns the state of an account whose sync works.
-func (c *Channel) well() error {
-	if !c.twin.IsZero() && c.now().Sub(c.twin) < twinFor {
+// twin returns errTwin if another copy was noticed recently.
+func (c *Channel) twin(ctx context.Context) error {
+	ms, err := keptAs[int64](ctx, c, keyTwin)
+	if err == nil && ms > 0 && c.now().Sub(time.UnixMilli(ms)) < twinFor {
 		return errTwin
 	}
-	return nil
-}
-
-// copies reports another copy that was noticed recently.
-func (c *Channel) copies(ctx context.Context, w *findings) []core.Finding {
-	ms, err := keptAs[int64](ctx, c, keyTwin)
-	if err != nil || ms == 0 || c.now().Sub(time.UnixMilli(ms)) >= twinFor {
-		return nil
-	}
-	return []core.Finding{finding(false, w.Copies)}
+	return err
 }
 
 // doubtFor is the time after a restore in which answers are marked.

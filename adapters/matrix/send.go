@@ -43,11 +43,7 @@ func (c *Channel) send(ctx context.Context, to core.Address, p core.Part, bridge
 	if err != nil {
 		return core.Receipt{}, err
 	}
-	unlock, err := c.lock(ctx, r.id)
-	if err != nil {
-		return core.Receipt{}, fmt.Errorf("send to matrix: %w", err)
-	}
-	defer unlock()
+	defer c.writing.WithLock(r.id)()
 	id, err := c.deliver(ctx, s, r, p, bridge)
 	if err != nil {
 		return core.Receipt{}, c.classify(s, r, err)
@@ -142,10 +138,8 @@ func (c *Channel) put(ctx context.Context, s *session, r room, kind, txn string,
 }
 
 func (c *Channel) sent(ctx context.Context, s *session, r room, to core.Address) {
-	if !c.memory.known.Has(to) && !strings.HasPrefix(to.External, "!") {
-		if err := c.opts.Keeper.SetState(ctx, map[string]string{keyOf(keySent, to): "1"}); err == nil {
-			c.memory.known.Add(to)
-		} else {
+	if !strings.HasPrefix(to.External, "!") && !c.hasSpokenTo(ctx, to) {
+		if err := c.opts.Keeper.SetState(ctx, map[string]string{keyOf(keySent, to): "1"}); err != nil {
 			c.log.Warn("first message to a person not recorded", zap.Error(err))
 		}
 	}
@@ -251,17 +245,6 @@ func (c *Channel) found(ctx context.Context, to core.Address, r room) error {
 		return fmt.Errorf("store the room: %w", err)
 	}
 	return nil
-}
-
-// lock serialises the requests that write to a room, so that messages keep their order.
-func (c *Channel) lock(ctx context.Context, room string) (unlock func(), err error) {
-	gate, _ := c.gates.GetOrSet(room, make(chan struct{}, 1))
-	select {
-	case gate <- struct{}{}:
-		return func() { <-gate }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
 
 const typingTTL = 30 * time.Second

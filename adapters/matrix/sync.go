@@ -103,7 +103,7 @@ func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
 		case err == nil:
 			pause = channel.Backoff{}
 			since = next
-			c.Report(c.well())
+			c.Report(c.twin(ctx))
 		case errors.Is(err, core.ErrFenced):
 			return err
 		case e != nil && e.loggedOut():
@@ -153,13 +153,6 @@ func (c *Channel) resume(ctx context.Context) (string, error) {
 
 func (c *Channel) recall(ctx context.Context) error {
 	for _, b := range c.rooms.home.bridges {
-		status, err := c.kept(ctx, keyStatus+b.Network)
-		if err != nil {
-			return err
-		}
-		if status != "" {
-			c.memory.status.Add(b.Network)
-		}
 		login, err := keptAs[loginState](ctx, c, keyLogin+b.Network)
 		if err != nil {
 			return err
@@ -253,12 +246,6 @@ func (c *Channel) after(ctx context.Context, s *session, b *batch) {
 }
 
 func (c *Channel) hasSpokenTo(ctx context.Context, a core.Address) bool {
-	if c.memory.known.Has(a) {
-		return true
-	}
 	v, err := c.kept(ctx, keyOf(keySent, a))
-	if err == nil && v != "" {
-		c.memory.known.Add(a)
-	}
 	return err == nil && v != ""
 }
