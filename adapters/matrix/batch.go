@@ -28,7 +28,9 @@ type batch struct {
 	state map[string]string // to store with the token
 	read  map[string]string // room → event to mark as read
 	finds int               // number of events requested from the homeserver
-	later []invitation      // to be accepted with the next response
+
+	later  []invitation // to be accepted with the next response
+	unread []unread
 }
 
 // fill collects the events of a response. After an error, the response must be processed again.
@@ -36,6 +38,11 @@ func (b *batch) fill(ctx context.Context, resp *syncResponse) error {
 	if err := b.invitations(ctx, resp.Rooms.Invite); err != nil {
 		return err
 	}
+	var err error
+	if b.unread, err = b.c.unread(ctx); err != nil {
+		return err
+	}
+	unread := unreadValue(b.unread)
 	loaded, err := b.prepare(ctx, resp.Rooms.Join)
 	if err != nil {
 		return err
@@ -56,7 +63,13 @@ func (b *batch) fill(ctx context.Context, resp *syncResponse) error {
 	} else {
 		b.state[keyInvites] = encoded(b.later)
 	}
-	return b.again(ctx, resp)
+	if err := b.again(ctx, resp); err != nil {
+		return err
+	}
+	if now := unreadValue(b.unread); now != unread {
+		b.state[keyUnread] = now
+	}
+	return nil
 }
 
 // prepare loads the uncached rooms with new events and returns them.
@@ -189,10 +202,8 @@ func (b *batch) event(ctx context.Context, r room, e event) error {
 			return err
 		}
 	}
-	if e.Type == typeRedaction && b.s.crypto != nil {
-		if err := b.retract(ctx, r, e.Redacts); err != nil {
-			return err
-		}
+	if e.Type == typeRedaction {
+		b.unread = slices.DeleteFunc(b.unread, func(u unread) bool { return u.Room == r.id && isEvent(e.Redacts)(u) })
 	}
 	b.doubts(r.id, e)
 	b.remember(r, e)
