@@ -3,14 +3,11 @@ package matrix
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -296,35 +293,24 @@ func (c *Channel) already(ctx context.Context, s *session, r room, txn, mark str
 
 // newestOf returns the id of the newest sent event in a room for which wanted is true,
 // or "" if none of the last few is.
-func (c *Channel) newestOf(ctx context.Context, s *session, r room, wanted func(event) bool) (string, error) {
-	filter, _ := json.Marshal(map[string]any{"senders": []string{c.opts.UserID}, "limit": alreadyPage})
-	q := url.Values{"dir": {"b"}, "limit": {strconv.Itoa(alreadyPage)}, "filter": {string(filter)}}
+func (c *Channel) newestOf(ctx context.Context, s *session, r room, wanted func(event) bool) (id string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	seen := 0
-	for range alreadyPages {
-		var page struct {
-			Chunk []json.RawMessage `json:"chunk"`
-			End   string            `json:"end"`
-		}
-		if err := s.get(ctx, callTimeout, q, &page, "v3", "rooms", r.id, "messages"); err != nil {
-			return "", fmt.Errorf("look for a sent event: %w", err)
-		}
-		for _, e := range readEvents(page.Chunk) {
+	err = s.pages(ctx, r.id, "", map[string]any{"senders": []string{c.opts.UserID}, "limit": alreadyPage}, alreadyPage,
+		alreadyPages, func(e event) bool {
 			if e.Sender != c.opts.UserID {
-				continue
+				return true
 			}
 			if seen++; e.Type == typeEncrypted && s.crypto != nil {
 				e, _ = s.open(ctx, r.id, e)
 			}
 			if wanted(e) {
-				return e.ID, nil
+				id = e.ID
 			}
-		}
-		if seen >= alreadyOurs || page.End == "" || page.End == q.Get("from") {
-			break
-		}
-		q.Set("from", page.End)
-	}
-	return "", nil
+			return id == "" && seen < alreadyOurs
+		})
+	return id, err
 }
 
 // marked reports whether an event was sent with a mark. With fresh, edits do not count.
