@@ -81,8 +81,7 @@ func (b *batch) prepare(ctx context.Context, join map[string]joinedRoom) (map[st
 			b.c.rooms.drop(id) // joined again: the cached state is outdated
 			known = false
 		}
-		busy := len(j.Timeline.Events) > 0 || len(j.Ephemeral.Events) > 0
-		if !known && busy && (!b.first || b.recent(j)) {
+		if !known && len(j.Timeline.Events)+len(j.Ephemeral.Events) > 0 {
 			loaded[id] = true
 		}
 	}
@@ -90,16 +89,6 @@ func (b *batch) prepare(ctx context.Context, join map[string]joinedRoom) (map[st
 		return nil, err
 	}
 	return loaded, nil
-}
-
-// recent reports whether a room has events that the first sync may pass on.
-func (b *batch) recent(j joinedRoom) bool {
-	for _, raw := range j.Timeline.Events {
-		if e, _ := readEvent(raw); e.time().After(b.c.now().Add(-24 * time.Hour)) {
-			return true
-		}
-	}
-	return false
 }
 
 // arrives reports whether the account's own join is among the events of a room.
@@ -241,13 +230,8 @@ func (b *batch) pass(r room, e event, in core.Inbound) {
 }
 
 func (b *batch) settleIn(a core.Address, id string) {
-	b.state[keyWho+id] = a.Channel + ":" + a.External
-	if b.c.memory.where.GetDefault(a, "") == id {
-		delete(b.state, keyWho+id)
-		return
-	}
 	b.c.memory.where.Set(a, id)
-	b.state[keyOf(keyRoom, a)] = id
+	b.state[keyOf(keyRoom, a)], b.state[keyWho+id] = id, a.Channel+":"+a.External
 }
 
 // settle records the last processed event of a room, and the room as that of its person if there is no other.

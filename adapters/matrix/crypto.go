@@ -86,7 +86,7 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	account := c.opts.UserID + "/" + s.cli.DeviceID.String()
 	keys := &deviceStore{crypto.NewSQLCryptoStore(db, dbutil.NoopLogger, account, s.cli.DeviceID, c.opts.PickleKey),
 		map[id.SenderKey]bool{}}
-	if err := errors.Join(versions(ctx, db), state.Upgrade(ctx), keys.DB.Upgrade(ctx)); err != nil {
+	if err := c.opts.MakeTables(ctx, c.opts.CryptoDB, cmp.Or(c.opts.Dialect, "sqlite3")); err != nil {
 		return nil, fmt.Errorf("open the key store: %w", err)
 	}
 	s.cli.StateStore = state
