@@ -30,8 +30,9 @@ import (
 const cryptoBuilt = true
 
 // olm holds the device's keys and sessions, stored in Options.CryptoDB. Each device has
-// its own store there, so that a new login never uses the keys of another. The machine
-// is used without mautrix' cryptohelper, whose SQLite driver needs cgo.
+// its own store there, so that a new login never uses the keys of another. The machine is used without mautrix'
+// cryptohelper, which holds events that wait for their keys in memory while the token moves on, and refuses to start
+// after the answer to the first upload of keys was lost.
 type olm struct {
 	mach  *crypto.OlmMachine
 	keys  *deviceStore
