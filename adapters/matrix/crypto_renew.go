@@ -45,8 +45,8 @@ func (d *deviceStore) GetNewestSessionCreationTS(context.Context, id.SenderKey) 
 	return time.Now(), nil
 }
 
-// renew repairs a restored store. Sessions with devices begin anew, as the devices have seen later states of the present
-// ones, and the one-time keys on the server are replaced by ones whose private keys are in the store.
+// renew repairs a restored store. Sessions with devices are replaced, as the devices have seen later states of them,
+// and the one-time keys on the server are replaced by ones whose private keys are in the store.
 // If the process dies, the next one repeats it. fresh: the device is new.
 func (c *Channel) renew(ctx context.Context, o *olm, fresh bool) error {
 	left := 0

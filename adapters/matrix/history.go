@@ -145,14 +145,14 @@ func (s *session) pages(ctx context.Context, room, from string, filter map[strin
 // the later events, oldest first.
 func (c *Channel) history(ctx context.Context, s *session, room, from string, past func(event) bool) ([]event, error) {
 	var out []event
-	err := s.pages(ctx, room, from, map[string]any{"types": timelineTypes(), "lazy_load_members": true}, pageSize, maxPages,
-		func(e event) bool {
-			if past(e) {
-				return false
-			}
-			out = append(out, e)
-			return true
-		})
+	filter := map[string]any{"types": timelineTypes(), "lazy_load_members": true}
+	err := s.pages(ctx, room, from, filter, pageSize, maxPages, func(e event) bool {
+		if past(e) {
+			return false
+		}
+		out = append(out, e)
+		return true
+	})
 	if err != nil && !forGood(err) {
 		return nil, err
 	}
