@@ -273,7 +273,7 @@ const (
 	alreadyWait  = time.Second // before the second search
 	alreadyPage  = 100         // events of a page
 	alreadyPages = 10
-	alreadyOurs  = 50 // sent events, after which the search ends
+	alreadyOurs  = 100 // sent events, after which the search ends
 )
 
 // already looks for an event that a dead process may have sent to a room, by transaction id or by a mark in its
