@@ -130,23 +130,32 @@ func (o *olm) load(ctx context.Context) (fresh bool, err error) {
 }
 
 func (o *olm) decrypt(ctx context.Context, room string, e event) (string, json.RawMessage, error) {
-	var evt mevent.Event
-	if err := json.Unmarshal(e.raw, &evt); err != nil {
-		return "", nil, fmt.Errorf("read event: %w", err)
+	evt, err := encrypted(room, e)
+	if err != nil {
+		return "", nil, err
 	}
-	evt.RoomID = id.RoomID(room)
-	evt.Type = mevent.EventEncrypted
-	if err := evt.Content.ParseRaw(evt.Type); err != nil {
-		return "", nil, fmt.Errorf("read event: %w", err)
-	}
-	plain, err := o.mach.DecryptMegolmEvent(ctx, &evt)
+	plain, err := o.mach.DecryptMegolmEvent(ctx, evt)
 	if lacksKey(err) && o.recover(ctx, evt.RoomID, evt.Content.AsEncrypted().SessionID) {
-		plain, err = o.mach.DecryptMegolmEvent(ctx, &evt)
+		plain, err = o.mach.DecryptMegolmEvent(ctx, evt)
 	}
 	if err != nil {
 		return "", nil, fmt.Errorf("decrypt: %w", err)
 	}
 	return plain.Type.Type, plain.Content.VeryRaw, nil
+}
+
+// encrypted returns an encrypted event of a room as mautrix' own.
+func encrypted(room string, e event) (*mevent.Event, error) {
+	var evt mevent.Event
+	err := json.Unmarshal(e.raw, &evt)
+	if err == nil {
+		evt.RoomID, evt.Type = id.RoomID(room), mevent.EventEncrypted
+		err = evt.Content.ParseRaw(evt.Type)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read event: %w", err)
+	}
+	return &evt, nil
 }
 
 // lacksKey reports whether err means that the key of an event is missing: there is none,
@@ -161,20 +170,17 @@ const askPause = 5 * time.Second
 // ask requests the key of an event from the sender's devices and the account's other
 // ones, in the background, as other servers may take long to answer.
 func (o *olm) ask(ctx context.Context, room string, e event) {
-	var evt mevent.Event
-	if json.Unmarshal(e.raw, &evt) != nil || evt.Content.ParseRaw(mevent.EventEncrypted) != nil {
+	evt, err := encrypted(room, e)
+	if err != nil || !due(o.asked, evt.Content.AsEncrypted().SessionID, o.now(), askPause) {
 		return
 	}
 	c := evt.Content.AsEncrypted()
-	if !due(o.asked, c.SessionID, o.now(), askPause) {
-		return
-	}
 	o.background.Go(func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.meet(ctx, evt.Sender, o.cli.UserID)
 		to := map[id.UserID][]id.DeviceID{evt.Sender: {"*"}, o.cli.UserID: {"*"}}
-		if err := o.mach.SendRoomKeyRequest(ctx, id.RoomID(room), c.SenderKey, c.SessionID, "", to); err != nil {
+		if err := o.mach.SendRoomKeyRequest(ctx, evt.RoomID, c.SenderKey, c.SessionID, "", to); err != nil {
 			o.log.Debug("key request failed", zap.Error(clean(err)))
 		}
 	})
@@ -195,18 +201,14 @@ func due[K comparable](last map[K]time.Time, k K, now time.Time, every time.Dura
 func (o *olm) encrypt(ctx context.Context, r room, kind string, content any) (any, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := o.introduce(ctx, r); err != nil {
+	users, err := o.introduce(ctx, r)
+	if err != nil {
 		return nil, err
 	}
 	in, as := id.RoomID(r.id), mevent.Type{Type: kind, Class: mevent.MessageEventType}
 	cipher, err := o.mach.EncryptMegolmEvent(ctx, in, as, content)
-	if !errors.Is(err, crypto.ErrSessionExpired) && !errors.Is(err, crypto.ErrNoGroupSession) &&
-		!errors.Is(err, crypto.ErrSessionNotShared) {
+	if !crypto.IsShareError(err) {
 		return cipher, err
-	}
-	users, err := o.state.GetRoomJoinedOrInvitedMembers(ctx, in)
-	if err != nil {
-		return nil, fmt.Errorf("read members: %w", err)
 	}
 	if err := o.mach.ShareGroupSession(ctx, in, users); err != nil {
 		return nil, fmt.Errorf("share the key: %w", clean(err))
@@ -214,15 +216,14 @@ func (o *olm) encrypt(ctx context.Context, r room, kind string, content any) (an
 	return o.mach.EncryptMegolmEvent(ctx, in, as, content)
 }
 
-// introduce tells the machine the members of a room. After a change the next message
-// uses a key that former members do not have.
-func (o *olm) introduce(ctx context.Context, r room) error {
+// introduce tells the machine the members of a room, and returns them. After a change the
+// next message uses a key that former members do not have.
+func (o *olm) introduce(ctx context.Context, r room) (now []id.UserID, err error) {
 	in := id.RoomID(r.id)
 	before, err := o.state.GetRoomJoinedOrInvitedMembers(ctx, in)
 	if err != nil {
-		return fmt.Errorf("read members: %w", err)
+		return nil, fmt.Errorf("read members: %w", err)
 	}
-	var now []id.UserID
 	var joined []*mevent.Event
 	for _, user := range slices.Sorted(maps.Keys(r.members)) {
 		if r.in(user) {
@@ -232,17 +233,17 @@ func (o *olm) introduce(ctx context.Context, r room) error {
 		}
 	}
 	if slices.Sort(before); slices.Equal(before, now) {
-		return nil
+		return now, nil
 	}
 	if err := o.keys.RemoveOutboundGroupSession(ctx, in); err != nil {
-		return fmt.Errorf("change the key: %w", err)
+		return nil, fmt.Errorf("change the key: %w", err)
 	}
-	if err := errors.Join(o.state.SetEncryptionEvent(ctx, in,
-		&mevent.EncryptionEventContent{Algorithm: id.AlgorithmMegolmV1}),
+	algorithm := &mevent.EncryptionEventContent{Algorithm: id.AlgorithmMegolmV1}
+	if err := errors.Join(o.state.SetEncryptionEvent(ctx, in, algorithm),
 		o.state.ReplaceCachedMembers(ctx, in, joined)); err != nil {
-		return fmt.Errorf("store members: %w", err)
+		return nil, fmt.Errorf("store members: %w", err)
 	}
-	return nil
+	return now, nil
 }
 
 // close waits for background work. It leaves the database open, which is the caller's.
