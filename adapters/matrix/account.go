@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,11 +9,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
+	"go.mau.fi/util/retryafter"
 	"go.uber.org/zap"
 	"maunium.net/go/mautrix"
 	"maunium.net/go/mautrix/id"
@@ -40,7 +41,7 @@ const (
 	keyStatus  = "status:"  // network → 1: its bridge sends message status events
 	keyLogin   = "login:"   // network → the last state of its login
 	keyRenewal = "renewal"  // time of the restore, and the prefix of transaction ids since
-	keyDoubt   = "doubt:"   // room → whether a lost process wrote there; see the doubt constants
+	keyDoubt   = "doubt:"   // room → 1: answers may be repeats of lost ones
 	keyTwin    = "twin"     // last sign of another copy of this gateway, in milliseconds
 )
 
@@ -199,9 +200,9 @@ func stopped(advice string, err error, args ...any) error {
 
 // whoami checks that the token belongs to the account, and stores its device.
 func (c *Channel) whoami(ctx context.Context, s *session) error {
-	me, err := s.cli.Whoami(ctx)
+	me, err := within(ctx, callTimeout, s.cli.Whoami)
 	if err != nil {
-		return clean(err)
+		return err
 	}
 	if me.UserID.String() != c.opts.UserID {
 		return stopped("other_account", errors.New("whoami"), me.UserID, c.opts.UserID)
@@ -222,15 +223,15 @@ func (c *Channel) keepUnless(ctx context.Context, key, value string) error {
 // so that encrypted rooms and transaction ids continue.
 func (c *Channel) password(ctx context.Context, s *session, device string) error {
 	s.cli.AccessToken = ""
-	soon, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	got, err := s.cli.Login(soon, &mautrix.ReqLogin{Type: mautrix.AuthTypePassword,
-		Identifier: mautrix.UserIdentifier{Type: mautrix.IdentifierTypeUser, User: c.opts.UserID},
-		Password:   string(c.opts.Password), DeviceID: id.DeviceID(device), InitialDeviceDisplayName: "Everthread"})
+	got, err := within(ctx, callTimeout, func(ctx context.Context) (*mautrix.RespLogin, error) {
+		return s.cli.Login(ctx, &mautrix.ReqLogin{Type: mautrix.AuthTypePassword,
+			Identifier: mautrix.UserIdentifier{Type: mautrix.IdentifierTypeUser, User: c.opts.UserID},
+			Password:   string(c.opts.Password), DeviceID: id.DeviceID(device), InitialDeviceDisplayName: "Everthread",
+			StoreCredentials: true})
+	})
 	if err != nil {
-		return clean(err)
+		return err
 	}
-	s.cli.AccessToken = got.AccessToken
 	if err := c.keep(ctx, map[string]string{keyToken: got.AccessToken, keyDevice: got.DeviceID.String()}); err != nil {
 		return err
 	}
@@ -263,106 +264,89 @@ func (c *Channel) newSession(token, device string) (*session, error) {
 	return &session{cli: cli}, nil
 }
 
-type request struct {
-	method       string
-	path         []any // below /_matrix/client; BuildURL escapes each part
-	query        url.Values
-	body, result any
-}
-
-// call sends r within timeout. Its errors are *apiError or *netError.
-func (s *session) call(ctx context.Context, timeout time.Duration, r request) error {
+// within calls f and ends it after timeout. Its errors are *failure.
+func within[T any](ctx context.Context, timeout time.Duration, f func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	address := s.cli.BuildURL(mautrix.ClientURLPath(r.path))
-	if len(r.query) > 0 {
-		address += "?" + r.query.Encode()
+	got, err := f(ctx)
+	return got, clean(err)
+}
+
+// get reads what mautrix would read as a whole, such as events of which it cannot read one; see syncResponse.
+func (s *session) get(ctx context.Context, timeout time.Duration, query url.Values, result any, path ...any) error {
+	address := s.cli.BuildURL(mautrix.ClientURLPath(path))
+	if len(query) > 0 {
+		address += "?" + query.Encode()
 	}
-	_, err := s.cli.MakeFullRequest(ctx, mautrix.FullRequest{Method: r.method, URL: address, RequestJSON: r.body,
-		ResponseJSON: r.result, SensitiveContent: true})
-	return clean(err)
+	_, err := within(ctx, timeout, func(ctx context.Context) ([]byte, error) {
+		return s.cli.MakeRequest(ctx, http.MethodGet, address, nil, result)
+	})
+	return err
 }
 
-func (s *session) read(ctx context.Context, timeout time.Duration, result any, path ...any) error {
-	return s.call(ctx, timeout, request{method: http.MethodGet, path: path, result: result})
-}
-
-type apiError struct {
-	Status     int
+// failure is a request that failed. Its text holds no address.
+type failure struct {
+	Status     int    // 0: there was no answer
 	Code       string // such as M_FORBIDDEN
-	Text       string
 	RetryAfter time.Duration
 	SoftLogout bool
+	Left       bool // without an answer: it may have reached the homeserver
+	err        error
 }
 
-func (e *apiError) Error() string {
-	return strings.TrimSpace(fmt.Sprintf("the homeserver answered %d %s %s", e.Status, e.Code, e.Text))
-}
-
-// netError is a request without an answer. Left reports whether it may have reached the homeserver.
-type netError struct {
-	Left bool
-	err  error
-}
-
-func (e *netError) Error() string { return "the homeserver cannot be reached: " + e.err.Error() }
-func (e *netError) Unwrap() error { return e.err }
-
-// clean returns an error of the client as an *apiError or *netError, without URLs.
-func clean(err error) error {
-	if err == nil {
-		return nil
+func (e *failure) Error() string {
+	if e.Status == 0 {
+		return fmt.Sprintf("the homeserver cannot be reached: %v", e.err)
 	}
+	return strings.TrimSpace(fmt.Sprintf("the homeserver answered %d %v", e.Status, e.err))
+}
+
+func (e *failure) Unwrap() error { return e.err }
+
+// clean returns an error of the client as a *failure.
+func clean(err error) error {
 	var e mautrix.HTTPError
-	if !errors.As(err, &e) {
+	switch {
+	case !errors.As(err, &e):
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-			return &netError{Left: true, err: err}
+			return &failure{Left: true, err: err}
 		}
 		return err
-	}
-	if e.Response != nil && (e.Response.StatusCode < 200 || e.Response.StatusCode >= 300) {
-		return refusal(e)
-	}
-	cause := err
-	if e.WrappedError != nil {
-		cause = e.WrappedError
-	}
-	if u, ok := errors.AsType[*url.Error](cause); ok {
-		cause = u.Err
-	}
-	op, ok := errors.AsType[*net.OpError](cause)
-	return &netError{Left: !ok || op.Op != "dial", err: cause}
-}
-
-func refusal(e mautrix.HTTPError) *apiError {
-	out := &apiError{Status: e.Response.StatusCode}
-	if e.RespError != nil {
-		out.Code, out.Text = e.RespError.ErrCode, e.RespError.Err
-		out.SoftLogout, _ = e.RespError.ExtraData["soft_logout"].(bool)
-		if ms, ok := e.RespError.ExtraData["retry_after_ms"].(float64); ok && ms > 0 {
-			out.RetryAfter = time.Duration(min(ms, 1e9)) * time.Millisecond
+	case e.Response == nil || e.Response.StatusCode/100 == 2:
+		cause := cmp.Or(e.WrappedError, err)
+		if u, ok := errors.AsType[*url.Error](cause); ok {
+			cause = u.Err
 		}
+		op, ok := errors.AsType[*net.OpError](cause)
+		return &failure{Left: !ok || op.Op != "dial", err: cause}
 	}
-	if s, err := strconv.Atoi(e.Response.Header.Get("Retry-After")); err == nil && s > 0 {
-		out.RetryAfter = time.Duration(min(s, 1e6)) * time.Second
+	f := &failure{Status: e.Response.StatusCode, err: errors.New("")}
+	if e.RespError != nil {
+		f.Code, f.err = e.RespError.ErrCode, errors.New(e.RespError.ErrCode+" "+e.RespError.Err)
+		f.SoftLogout, _ = e.RespError.ExtraData["soft_logout"].(bool)
+		ms, _ := e.RespError.ExtraData["retry_after_ms"].(float64)
+		f.RetryAfter = time.Duration(min(max(ms, 0), 1e9)) * time.Millisecond
 	}
-	return out
+	f.RetryAfter = min(retryafter.Parse(e.Response.Header.Get("Retry-After"), f.RetryAfter), 24*time.Hour)
+	return f
 }
 
-// refused returns err as a refusal, or nil.
-func refused(err error) *apiError {
-	e, _ := errors.AsType[*apiError](err)
-	return e
+// refused returns err as an answer of the homeserver, or nil.
+func refused(err error) *failure {
+	if e, _ := errors.AsType[*failure](err); e != nil && e.Status != 0 {
+		return e
+	}
+	return nil
 }
 
 // forGood reports whether err is a refusal that retries do not fix.
 func forGood(err error) bool {
 	e := refused(err)
-	return e != nil && e.Status >= 400 && e.Status < 500 && e.Status != http.StatusTooManyRequests && !e.loggedOut()
+	return e != nil && e.Status/100 == 4 && e.Status != http.StatusTooManyRequests && !e.loggedOut()
 }
 
 // loggedOut reports whether the access token is no longer valid.
-func (e *apiError) loggedOut() bool {
+func (e *failure) loggedOut() bool {
 	return e.Code == "M_UNKNOWN_TOKEN" || e.Code == "M_MISSING_TOKEN" || e.Status == http.StatusUnauthorized
 }
 

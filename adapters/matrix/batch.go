@@ -28,6 +28,9 @@ type batch struct {
 	state map[string]string // to store with the token
 	read  map[string]string // room → event to mark as read
 	finds int               // number of events requested from the homeserver
+
+	later  []invitation // to be accepted with the next response
+	unread []unread
 }
 
 // fill collects the events of a response. After an error, the response must be processed again.
@@ -35,6 +38,11 @@ func (b *batch) fill(ctx context.Context, resp *syncResponse) error {
 	if err := b.invitations(ctx, resp.Rooms.Invite); err != nil {
 		return err
 	}
+	var err error
+	if b.unread, err = b.c.unread(ctx); err != nil {
+		return err
+	}
+	unread := unreadValue(b.unread)
 	loaded, err := b.prepare(ctx, resp.Rooms.Join)
 	if err != nil {
 		return err
@@ -49,7 +57,19 @@ func (b *batch) fill(ctx context.Context, resp *syncResponse) error {
 			return err
 		}
 	}
-	return b.again(ctx, resp)
+	b.state[keyInvites], b.c.failedJoins = "", b.c.failedJoins+1
+	if b.later == nil {
+		b.c.failedJoins = 0
+	} else {
+		b.state[keyInvites] = encoded(b.later)
+	}
+	if err := b.again(ctx, resp); err != nil {
+		return err
+	}
+	if now := unreadValue(b.unread); now != unread {
+		b.state[keyUnread] = now
+	}
+	return nil
 }
 
 // prepare loads the uncached rooms with new events and returns them.
@@ -61,8 +81,7 @@ func (b *batch) prepare(ctx context.Context, join map[string]joinedRoom) (map[st
 			b.c.rooms.drop(id) // joined again: the cached state is outdated
 			known = false
 		}
-		busy := len(j.Timeline.Events) > 0 || len(j.Ephemeral.Events) > 0
-		if !known && busy && (!b.first || b.recent(j)) {
+		if !known && len(j.Timeline.Events)+len(j.Ephemeral.Events) > 0 {
 			loaded[id] = true
 		}
 	}
@@ -70,16 +89,6 @@ func (b *batch) prepare(ctx context.Context, join map[string]joinedRoom) (map[st
 		return nil, err
 	}
 	return loaded, nil
-}
-
-// recent reports whether a room has events that the first sync may pass on.
-func (b *batch) recent(j joinedRoom) bool {
-	for _, raw := range j.Timeline.Events {
-		if e, _ := readEvent(raw); e.time().After(b.c.now().Add(-24 * time.Hour)) {
-			return true
-		}
-	}
-	return false
 }
 
 // arrives reports whether the account's own join is among the events of a room.
@@ -182,14 +191,10 @@ func (b *batch) event(ctx context.Context, r room, e event) error {
 			return err
 		}
 	}
-	if e.Type == typeRedaction && b.s.crypto != nil {
-		if err := b.retract(ctx, r, e.Redacts); err != nil {
-			return err
-		}
+	if e.Type == typeRedaction {
+		b.unread = slices.DeleteFunc(b.unread, func(u unread) bool { return u.Room == r.id && isEvent(e.Redacts)(u) })
 	}
-	if err := b.doubts(ctx, r, e); err != nil {
-		return err
-	}
+	b.doubts(r.id, e)
 	b.remember(r, e)
 	b.health(e)
 	s := scene{home: h, room: r, now: b.c.now(), renewal: b.s.renewal,
@@ -198,12 +203,14 @@ func (b *batch) event(ctx context.Context, r room, e event) error {
 	if !ok {
 		return nil
 	}
-	if e.Type == typeStatus && b.state[keyStatus+in.Address.Channel] == "" {
-		b.c.memory.status.Add(in.Address.Channel)
-		b.state[keyStatus+in.Address.Channel] = "1"
+	status := keyStatus + in.Address.Channel
+	if e.Type == typeStatus {
+		b.state[status] = "1"
 	}
-	if e.Type == typeMessage && in.Kind == core.InReceipt && b.c.memory.status.Has(in.Address.Channel) {
-		return nil // the bridge sends a status event, too
+	if e.Type == typeMessage && in.Kind == core.InReceipt {
+		if sends, err := b.c.kept(ctx, status); err != nil || sends+b.state[status] != "" {
+			return err // the bridge sends a status event, too
+		}
 	}
 	b.pass(r, e, in)
 	return nil
@@ -223,13 +230,8 @@ func (b *batch) pass(r room, e event, in core.Inbound) {
 }
 
 func (b *batch) settleIn(a core.Address, id string) {
-	b.state[keyWho+id] = a.Channel + ":" + a.External
-	if b.c.memory.where.GetDefault(a, "") == id {
-		delete(b.state, keyWho+id)
-		return
-	}
 	b.c.memory.where.Set(a, id)
-	b.state[keyOf(keyRoom, a)] = id
+	b.state[keyOf(keyRoom, a)], b.state[keyWho+id] = id, a.Channel+":"+a.External
 }
 
 // settle records the last processed event of a room, and the room as that of its person if there is no other.

@@ -83,14 +83,12 @@ type Channel struct {
 	entry   chan struct{}           // one login at a time
 	rooms   *rooms
 	memory  *memory
-	gates   *exsync.Map[string, chan struct{}] // by room; see Channel.lock
-	preview *exsync.Map[string, shown]         // by room
-	typing  *exsync.Map[string, time.Time]     // time of the last typing notice in a room
+	writing *exsync.KeyedMutex[string]     // by room, so that messages keep their order
+	typing  *exsync.Map[string, time.Time] // time of the last typing notice in a room
 
 	// Used by Run only.
 	failedJoins int       // in a row
 	retried     time.Time // last attempt to decrypt unread events
-	twin        time.Time // last sign of another copy of this gateway
 }
 
 var mxid = regexp.MustCompile(`^@[^:\s]+:[^\s]+$`)
@@ -108,9 +106,9 @@ func New(opts Options) (*Channel, error) {
 	}
 	opts.Homeserver = strings.TrimRight(opts.Homeserver, "/")
 	c := &Channel{opts: opts, now: opts.Now, memory: newMemory(), entry: make(chan struct{}, 1),
-		gates: exsync.NewMap[string, chan struct{}](), preview: exsync.NewMap[string, shown](),
-		typing: exsync.NewMap[string, time.Time](),
-		log:    opts.Log.With(zap.String("channel", Name), zap.String("account", opts.UserID))}
+		writing: exsync.NewKeyedMutex[string](),
+		typing:  exsync.NewMap[string, time.Time](),
+		log:     opts.Log.With(zap.String("channel", Name), zap.String("account", opts.UserID))}
 	for _, b := range bridges {
 		c.bridges = append(c.bridges, &bridged{c, c, c, b})
 	}

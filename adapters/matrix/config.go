@@ -120,14 +120,9 @@ func (c *Config) bridges() ([]Bridge, error) {
 	return out, nil
 }
 
-// MakeTables creates the tables of the channel's library.
-func (*Config) MakeTables(ctx context.Context, db *sql.DB, dialect string) error {
-	return MakeTables(ctx, db, dialect)
-}
-
 // MakeTables creates the tables of the channel's library in their present form: the
 // states of rooms and the keys of encrypted ones.
-func MakeTables(ctx context.Context, to *sql.DB, dialect string) error {
+func (*Config) MakeTables(ctx context.Context, to *sql.DB, dialect string) error {
 	db, err := dbutil.NewWithDB(to, dialect)
 	if err != nil {
 		return err

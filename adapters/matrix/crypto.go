@@ -30,8 +30,9 @@ import (
 const cryptoBuilt = true
 
 // olm holds the device's keys and sessions, stored in Options.CryptoDB. Each device has
-// its own store there, so that a new login never uses the keys of another. The machine
-// is used without mautrix' cryptohelper, whose SQLite driver needs cgo.
+// its own store there, so that a new login never uses the keys of another. The machine is used without mautrix'
+// cryptohelper, which holds events that wait for their keys in memory while the token moves on, and refuses to start
+// after the answer to the first upload of keys was lost.
 type olm struct {
 	mach  *crypto.OlmMachine
 	keys  *deviceStore
@@ -44,7 +45,6 @@ type olm struct {
 	background sync.WaitGroup
 	mu         sync.Mutex                 // held while a to-device event is made or processed
 	repaired   map[id.SenderKey]time.Time // last repair of a session with a device
-	rooms      map[string]string          // last known members of encrypted rooms
 	asked      map[id.SessionID]time.Time // last request for keys; used by sync only
 
 	now    func() time.Time
@@ -87,7 +87,7 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	account := c.opts.UserID + "/" + s.cli.DeviceID.String()
 	keys := &deviceStore{crypto.NewSQLCryptoStore(db, dbutil.NoopLogger, account, s.cli.DeviceID, c.opts.PickleKey),
 		map[id.SenderKey]bool{}}
-	if err := errors.Join(versions(ctx, db), state.Upgrade(ctx), keys.DB.Upgrade(ctx)); err != nil {
+	if err := c.opts.MakeTables(ctx, c.opts.CryptoDB, cmp.Or(c.opts.Dialect, "sqlite3")); err != nil {
 		return nil, fmt.Errorf("open the key store: %w", err)
 	}
 	s.cli.StateStore = state
@@ -98,8 +98,8 @@ func (c *Channel) newOlm(ctx context.Context, s *session) (*olm, error) {
 	mach.DisableDecryptKeyFetching = true
 	return &olm{
 		mach: mach, keys: keys, cli: s.cli, state: state, db: db, log: c.log, key: string(c.opts.RecoveryKey),
-		rooms: map[string]string{}, now: c.now, tried: map[id.SessionID]time.Time{},
-		asked: map[id.SessionID]time.Time{}, repaired: map[id.SenderKey]time.Time{},
+		now: c.now, tried: map[id.SessionID]time.Time{}, asked: map[id.SessionID]time.Time{},
+		repaired: map[id.SenderKey]time.Time{},
 	}, nil
 }
 
@@ -130,23 +130,32 @@ func (o *olm) load(ctx context.Context) (fresh bool, err error) {
 }
 
 func (o *olm) decrypt(ctx context.Context, room string, e event) (string, json.RawMessage, error) {
-	var evt mevent.Event
-	if err := json.Unmarshal(e.raw, &evt); err != nil {
-		return "", nil, fmt.Errorf("read event: %w", err)
+	evt, err := encrypted(room, e)
+	if err != nil {
+		return "", nil, err
 	}
-	evt.RoomID = id.RoomID(room)
-	evt.Type = mevent.EventEncrypted
-	if err := evt.Content.ParseRaw(evt.Type); err != nil {
-		return "", nil, fmt.Errorf("read event: %w", err)
-	}
-	plain, err := o.mach.DecryptMegolmEvent(ctx, &evt)
+	plain, err := o.mach.DecryptMegolmEvent(ctx, evt)
 	if lacksKey(err) && o.recover(ctx, evt.RoomID, evt.Content.AsEncrypted().SessionID) {
-		plain, err = o.mach.DecryptMegolmEvent(ctx, &evt)
+		plain, err = o.mach.DecryptMegolmEvent(ctx, evt)
 	}
 	if err != nil {
 		return "", nil, fmt.Errorf("decrypt: %w", err)
 	}
 	return plain.Type.Type, plain.Content.VeryRaw, nil
+}
+
+// encrypted returns an encrypted event of a room as mautrix' own.
+func encrypted(room string, e event) (*mevent.Event, error) {
+	var evt mevent.Event
+	err := json.Unmarshal(e.raw, &evt)
+	if err == nil {
+		evt.RoomID, evt.Type = id.RoomID(room), mevent.EventEncrypted
+		err = evt.Content.ParseRaw(evt.Type)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read event: %w", err)
+	}
+	return &evt, nil
 }
 
 // lacksKey reports whether err means that the key of an event is missing: there is none,
@@ -161,20 +170,17 @@ const askPause = 5 * time.Second
 // ask requests the key of an event from the sender's devices and the account's other
 // ones, in the background, as other servers may take long to answer.
 func (o *olm) ask(ctx context.Context, room string, e event) {
-	var evt mevent.Event
-	if json.Unmarshal(e.raw, &evt) != nil || evt.Content.ParseRaw(mevent.EventEncrypted) != nil {
+	evt, err := encrypted(room, e)
+	if err != nil || !due(o.asked, evt.Content.AsEncrypted().SessionID, o.now(), askPause) {
 		return
 	}
 	c := evt.Content.AsEncrypted()
-	if !due(o.asked, c.SessionID, o.now(), askPause) {
-		return
-	}
 	o.background.Go(func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.meet(ctx, evt.Sender, o.cli.UserID)
 		to := map[id.UserID][]id.DeviceID{evt.Sender: {"*"}, o.cli.UserID: {"*"}}
-		if err := o.mach.SendRoomKeyRequest(ctx, id.RoomID(room), c.SenderKey, c.SessionID, "", to); err != nil {
+		if err := o.mach.SendRoomKeyRequest(ctx, evt.RoomID, c.SenderKey, c.SessionID, "", to); err != nil {
 			o.log.Debug("key request failed", zap.Error(clean(err)))
 		}
 	})
@@ -195,18 +201,14 @@ func due[K comparable](last map[K]time.Time, k K, now time.Time, every time.Dura
 func (o *olm) encrypt(ctx context.Context, r room, kind string, content any) (any, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := o.introduce(ctx, r); err != nil {
+	users, err := o.introduce(ctx, r)
+	if err != nil {
 		return nil, err
 	}
 	in, as := id.RoomID(r.id), mevent.Type{Type: kind, Class: mevent.MessageEventType}
 	cipher, err := o.mach.EncryptMegolmEvent(ctx, in, as, content)
-	if !errors.Is(err, crypto.ErrSessionExpired) && !errors.Is(err, crypto.ErrNoGroupSession) &&
-		!errors.Is(err, crypto.ErrSessionNotShared) {
+	if !crypto.IsShareError(err) {
 		return cipher, err
-	}
-	users, err := o.state.GetRoomJoinedOrInvitedMembers(ctx, in)
-	if err != nil {
-		return nil, fmt.Errorf("read members: %w", err)
 	}
 	if err := o.mach.ShareGroupSession(ctx, in, users); err != nil {
 		return nil, fmt.Errorf("share the key: %w", clean(err))
@@ -214,81 +216,52 @@ func (o *olm) encrypt(ctx context.Context, r room, kind string, content any) (an
 	return o.mach.EncryptMegolmEvent(ctx, in, as, content)
 }
 
-// introduce tells the machine the members of a room. After a change the next message
-// uses a key that former members do not have.
-func (o *olm) introduce(ctx context.Context, r room) error {
-	var now []id.UserID
+// introduce tells the machine the members of a room, and returns them. After a change the
+// next message uses a key that former members do not have.
+func (o *olm) introduce(ctx context.Context, r room) (now []id.UserID, err error) {
+	in := id.RoomID(r.id)
+	before, err := o.state.GetRoomJoinedOrInvitedMembers(ctx, in)
+	if err != nil {
+		return nil, fmt.Errorf("read members: %w", err)
+	}
+	var joined []*mevent.Event
 	for _, user := range slices.Sorted(maps.Keys(r.members)) {
 		if r.in(user) {
 			now = append(now, id.UserID(user))
+			joined = append(joined, &mevent.Event{StateKey: &user,
+				Content: mevent.Content{Parsed: &mevent.MemberEventContent{Membership: mevent.MembershipJoin}}})
 		}
 	}
-	list := fmt.Sprint(now)
-	if o.rooms[r.id] == list {
-		return nil
+	if slices.Sort(before); slices.Equal(before, now) {
+		return now, nil
 	}
-	room := id.RoomID(r.id)
-	before, err := o.state.GetRoomJoinedOrInvitedMembers(ctx, room)
-	if err != nil {
-		return fmt.Errorf("read members: %w", err)
-	}
-	slices.Sort(before)
-	for _, user := range before {
-		if !slices.Contains(now, user) {
-			if err := o.state.SetMembership(ctx, room, user, mevent.MembershipLeave); err != nil {
-				return fmt.Errorf("store members: %w", err)
-			}
-		}
-	}
-	for _, user := range now {
-		if err := o.state.SetMembership(ctx, room, user, mevent.MembershipJoin); err != nil {
-			return fmt.Errorf("store members: %w", err)
-		}
+	if err := o.keys.RemoveOutboundGroupSession(ctx, in); err != nil {
+		return nil, fmt.Errorf("change the key: %w", err)
 	}
 	algorithm := &mevent.EncryptionEventContent{Algorithm: id.AlgorithmMegolmV1}
-	if err := o.state.SetEncryptionEvent(ctx, room, algorithm); err != nil {
-		return fmt.Errorf("store encryption: %w", err)
+	if err := errors.Join(o.state.SetEncryptionEvent(ctx, in, algorithm),
+		o.state.ReplaceCachedMembers(ctx, in, joined)); err != nil {
+		return nil, fmt.Errorf("store members: %w", err)
 	}
-	if !slices.Equal(before, now) {
-		if err := o.mach.CryptoStore.RemoveOutboundGroupSession(ctx, room); err != nil {
-			return fmt.Errorf("change the key: %w", err)
-		}
-	}
-	o.rooms[r.id] = list
-	return nil
+	return now, nil
 }
 
 // close waits for background work. It leaves the database open, which is the caller's.
 func (o *olm) close() { o.background.Wait() }
 
 func (o *olm) sync(ctx context.Context, r *syncResponse, since string) error {
-	raw, err := json.Marshal(map[string]json.RawMessage{"to_device": orEmpty(r.ToDevice),
-		"device_lists": orEmpty(r.DeviceLists), "device_one_time_keys_count": orEmpty(r.KeyCounts)})
-	if err != nil {
-		return fmt.Errorf("read keys: %w", err)
-	}
-	var resp mautrix.RespSync
-	if err := json.Unmarshal(raw, &resp); err != nil {
-		o.log.Warn("keys in a sync cannot be read", zap.Error(err))
-		return nil
-	}
-	events := resp.ToDevice.Events
-	resp.ToDevice.Events = nil
-	o.mach.HandleDeviceLists(ctx, &resp.DeviceLists, since)
-	for _, evt := range events {
-		if err := o.take(ctx, evt); err != nil {
+	o.mach.HandleDeviceLists(ctx, &r.DeviceLists, since)
+	for _, raw := range r.ToDevice.Events {
+		var evt mevent.Event
+		if err := json.Unmarshal(raw, &evt); err != nil {
+			o.log.Debug("to-device event cannot be read", zap.Error(err))
+		} else if err := o.take(ctx, &evt); err != nil {
 			return err
 		}
 	}
-	o.mach.ProcessSyncResponse(ctx, &resp, since)
+	o.mach.HandleOTKCounts(ctx, &r.KeyCounts)
+	o.mach.MarkOlmHashSavePoint(ctx)
 	return nil
-}
-
-func orEmpty(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return json.RawMessage("{}")
-	}
-	return raw
 }
 
 func (o *olm) take(ctx context.Context, evt *mevent.Event) error {

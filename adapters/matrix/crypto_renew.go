@@ -18,9 +18,7 @@ import (
 // including this one. If none is left, the store is older than the state that the homeserver and other devices have.
 const anchor = id.RoomID("everthread:anchor")
 
-// deviceStore is a device's store. Sessions with other devices from before a renewal of
-// the store still decrypt but no longer encrypt, as the other devices have seen later
-// states of them. Making and processing to-device events require olm.mu.
+// deviceStore is a device's store. Making and processing to-device events require olm.mu.
 type deviceStore struct {
 	*crypto.SQLCryptoStore
 	wanted map[id.SenderKey]bool // devices that need a new session although there is one
@@ -28,8 +26,7 @@ type deviceStore struct {
 
 // HasSession reports whether there is a session that encrypts for a device.
 func (d *deviceStore) HasSession(ctx context.Context, key id.SenderKey) bool {
-	s, err := d.GetLatestSession(ctx, key)
-	return err == nil && s != nil && !d.wanted[key]
+	return !d.wanted[key] && d.SQLCryptoStore.HasSession(ctx, key)
 }
 
 // AddSession stores a new session.
@@ -48,25 +45,8 @@ func (d *deviceStore) GetNewestSessionCreationTS(context.Context, id.SenderKey) 
 	return time.Now(), nil
 }
 
-// GetLatestSession returns the session that encrypts for a device, or nil.
-func (d *deviceStore) GetLatestSession(ctx context.Context, key id.SenderKey) (*crypto.OlmSession, error) {
-	all, err := d.GetSessions(ctx, key) // the one that decrypted last comes first
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range all {
-		if s.CreationTime.After(retired()) {
-			return s, nil
-		}
-	}
-	return nil, nil
-}
-
-// retired returns the time before which the creation times of retired sessions lie.
-func retired() time.Time { return time.Unix(0, 0).UTC().AddDate(1, 0, 0) }
-
-// renew repairs a restored store: messages to rooms and devices get new keys, and the
-// one-time keys on the server are replaced by ones whose private keys are in the store.
+// renew repairs a restored store. Sessions with devices are replaced, as the devices have seen later states of them,
+// and the one-time keys on the server are replaced by ones whose private keys are in the store.
 // If the process dies, the next one repeats it. fresh: the device is new.
 func (c *Channel) renew(ctx context.Context, o *olm, fresh bool) error {
 	left := 0
@@ -76,8 +56,8 @@ func (c *Channel) renew(ctx context.Context, o *olm, fresh bool) error {
 		return fmt.Errorf("read the room keys: %w", err)
 	}
 	if left == 0 && !fresh {
-		if err := o.retire(ctx); err != nil {
-			return err
+		if _, err := o.db.Exec(ctx, `DELETE FROM crypto_olm_session WHERE account_id = $1`, o.keys.AccountID); err != nil {
+			return fmt.Errorf("end the sessions with devices: %w", err)
 		}
 		if err := o.mach.RepairOneTimeKeys(ctx); err != nil {
 			return fmt.Errorf("renew the one-time keys: %w", clean(err))
@@ -95,15 +75,6 @@ func (c *Channel) renew(ctx context.Context, o *olm, fresh bool) error {
 	}
 	if err != nil {
 		return fmt.Errorf("record that the keys are renewed: %w", err)
-	}
-	return nil
-}
-
-// retire ends the use of the present sessions with devices for encryption.
-func (o *olm) retire(ctx context.Context) error {
-	if _, err := o.db.Exec(ctx, `UPDATE crypto_olm_session SET created_at = $1 WHERE account_id = $2`,
-		time.Unix(0, 0).UTC(), o.keys.AccountID); err != nil {
-		return fmt.Errorf("retire the sessions with devices: %w", err)
 	}
 	return nil
 }
@@ -135,8 +106,7 @@ func (o *olm) foreign(ctx context.Context, room string, e event, err error) bool
 	return err == nil && place >= key.Internal.MessageIndex()
 }
 
-// meet has the devices of users use sessions that are in the store. It is for devices
-// whose keys could not be read, and is harmless to repeat.
+// meet has the devices of users use sessions that are in the store, for the answers to requests.
 func (o *olm) meet(ctx context.Context, users ...id.UserID) {
 	for _, user := range users {
 		devices, err := o.keys.GetDevices(ctx, user)
@@ -167,8 +137,7 @@ func (o *olm) greet(ctx context.Context, d *id.Device) {
 
 const repairEvery = time.Hour
 
-// repair renews the session with a device whose event could not be read, as its session
-// is not in the store, for example after a restore.
+// repair makes a new session with a device whose event could not be read.
 func (o *olm) repair(ctx context.Context, user id.UserID, key id.SenderKey) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -180,8 +149,6 @@ func (o *olm) repair(ctx context.Context, user id.UserID, key id.SenderKey) {
 		o.log.Debug("device not found", zap.Error(clean(err)))
 		return
 	}
-	if o.met(ctx, key) {
-		o.keys.wanted[key] = true
-	}
+	o.keys.wanted[key] = true
 	o.greet(ctx, d)
 }

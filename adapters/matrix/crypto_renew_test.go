@@ -146,21 +146,3 @@ func TestASecondCopyIsSpokenOf(t *testing.T) {
 			strings.Contains(f.Detail, "a second copy")
 	}))
 }
-
-// A store of an earlier version has room keys, but no anchor.
-func TestAnOlderStoreIsNotTakenForABackup(t *testing.T) {
-	t.Parallel()
-	w, d, crypt := encryptedWorld(t)
-	d.say(w.Server, ada, "first")
-	eventually(t, "first", func() bool { return len(w.messages()) == 1 })
-	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "hello", Key: "k"})
-	require.NoError(t, err)
-	w.stop()
-	_, err = w.c.opts.CryptoDB.Exec(`DELETE FROM crypto_megolm_outbound_session WHERE room_id = $1`, anchor)
-	require.NoError(t, err)
-	w = start(t, w.Server, w.k, crypt)
-	w.barrier(t)
-	r, err := keptAs[renewal](t.Context(), w.c, keyRenewal)
-	require.NoError(t, err)
-	require.Zero(t, r)
-}

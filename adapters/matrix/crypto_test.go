@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"encoding/json"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +18,9 @@ import (
 	_ "modernc.org/sqlite"
 
 	"go.uber.org/zap"
+	"maunium.net/go/mautrix"
+	mevent "maunium.net/go/mautrix/event"
+	"maunium.net/go/mautrix/id"
 
 	"github.com/everthread/everthread/adapters/matrix/matrixtest"
 	"github.com/everthread/everthread/configs/section"
@@ -66,9 +70,8 @@ func deviceOn(t *testing.T, address, user, token string) *device {
 
 func (d *device) sync(ctx context.Context) {
 	var resp syncResponse
-	c := request{method: "GET", path: []any{"v3", "sync"}, query: map[string][]string{"since": {d.since}, "filter": {"{}"},
-		"timeout": {"0"}}, result: &resp}
-	require.NoError(d.t, d.s.call(ctx, callTimeout, c))
+	q := url.Values{"since": {d.since}, "filter": {"{}"}, "timeout": {"0"}}
+	require.NoError(d.t, d.s.get(ctx, callTimeout, q, &resp, "v3", "sync"))
 	require.NoError(d.t, d.s.crypto.sync(ctx, &resp, d.since))
 	d.since = resp.NextBatch
 }
@@ -131,9 +134,10 @@ func encryptedWorld(t *testing.T) (*world, *device, func(*Options)) {
 	w := start(t, hs, newKeeper(map[string]string{keySync: hs.Position()}), crypt)
 	d := newDevice(t, hs, ada)
 	eventually(t, "our keys", func() bool { return hs.Calls("sync") > 0 })
-	id := hs.Direct(ada)
-	hs.State(id, ada, typeEncryption, "", map[string]string{"algorithm": "m.megolm.v1.aes-sha2"})
-	d.room = room{id: id, encrypted: true, members: map[string]member{ada: {membership: "join"}, us: {membership: "join"}}}
+	where := hs.Direct(ada)
+	hs.State(where, ada, typeEncryption, "", map[string]string{"algorithm": "m.megolm.v1.aes-sha2"})
+	d.room.id, d.room.encrypted = where, true
+	d.room.members = map[string]member{ada: {membership: "join"}, us: {membership: "join"}}
 	return w, d, crypt
 }
 
@@ -240,4 +244,28 @@ func TestOnlyEncryptedWordsCountInAnEncryptedRoom(t *testing.T) {
 	told := w.in.of(core.InGroup)
 	require.Len(t, told, 1, "it is said once")
 	require.Equal(t, core.SilentPlain, told[0].Silent)
+}
+
+// TestAnEventThatCannotBeReadStopsNothing: anybody can send numbers that fit in no variable, in rooms of old versions
+// and to devices, and mautrix then reads nothing of what came with them.
+func TestAnEventThatCannotBeReadStopsNothing(t *testing.T) {
+	t.Parallel()
+	w, d, _ := encryptedWorld(t)
+	for _, number := range []string{strings.Repeat("9", 400), "-1e999", "1" + strings.Repeat("0", 310)} {
+		content := json.RawMessage(`{"msgtype":"m.text","body":"odd","n":` + number + `}`)
+		require.Error(t, json.Unmarshal(content, &map[string]any{}))
+		w.HoldKeys()
+		room := w.Direct(ada)
+		w.State(room, ada, typeHistory, "", json.RawMessage(`{"history_visibility":"shared","n":`+number+`}`))
+		w.Post(room, ada, "m.reaction", content)
+		_, err := d.s.cli.SendToDevice(t.Context(), mevent.ToDeviceDummy, &mautrix.ReqSendToDevice{
+			Messages: map[id.UserID]map[id.DeviceID]*mevent.Content{us: {"*": {VeryRaw: content}}}})
+		require.NoError(t, err)
+		before := len(w.messages())
+		w.Say(room, ada, "plain "+number)
+		d.room.members["@gone"+number+":hs.test"] = member{membership: "invite"} // a new key for the next message
+		d.say(w.Server, ada, "secret "+number)
+		w.ReleaseKeys()
+		eventually(t, "both", func() bool { return len(w.messages()) == before+2 })
+	}
 }

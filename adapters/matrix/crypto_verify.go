@@ -16,6 +16,8 @@ import (
 	"maunium.net/go/mautrix/crypto/ssss"
 	mevent "maunium.net/go/mautrix/event"
 	"maunium.net/go/mautrix/id"
+
+	"github.com/everthread/everthread/core/words"
 )
 
 // published returns the device's keys and the account's cross-signing keys as the server publishes them.
@@ -55,15 +57,9 @@ func (o *olm) verify(ctx context.Context) error {
 	if err != nil || verified {
 		return err
 	}
-	switch {
-	case !has && o.key == "":
-		return errors.New(
-			"the account has no cross-signing keys; create them with a client (such as Element: Settings, Encryption) and set channels.matrix.recovery_key")
-	case !has:
-		return errors.New(
-			"the account has no cross-signing keys; create them with a client (such as Element: Settings, Encryption)")
-	case o.key == "":
-		return errors.New("set channels.matrix.recovery_key to the account's recovery key")
+	if !has || o.key == "" {
+		text, _ := o.status(ctx, &say(words.English).Findings)
+		return errors.New(text)
 	}
 	if err := o.mach.VerifyWithRecoveryKey(ctx, o.key); err != nil {
 		return fmt.Errorf("verify with the recovery key: %w", clean(err))

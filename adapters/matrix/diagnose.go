@@ -1,10 +1,15 @@
 package matrix
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
+
+	"maunium.net/go/mautrix"
+	"maunium.net/go/mautrix/id"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
@@ -17,7 +22,7 @@ type findings struct {
 	Homeserver, NoVersion                                                               string // its address, version
 	NoHomeserver, KeysUnreadable, KeysLater, SigningUnread, RecoveryWrong, BackupClosed string // why
 	Login                                                                               string // user, device
-	Unreached, ClockUnknown, ClockOff, ClockGood                                        string // how far
+	ClockUnknown, ClockOff, ClockGood                                                   string // how far
 	Rooms                                                                               string // all, direct chats, of bridges, groups
 	Ghosts                                                                              string // rooms
 	NoBot                                                                               string // network, bot, why
@@ -40,44 +45,34 @@ func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding 
 	if err != nil {
 		return []core.Finding{finding(false, err.Error())}
 	}
-	var versions struct {
-		Versions []string `json:"versions"`
-	}
-	if err := ask.read(ctx, showTimeout, &versions, "versions"); err != nil {
+	var versions mautrix.RespVersions
+	resp, err := within(ctx, showTimeout, func(ctx context.Context) (*http.Response, error) {
+		_, resp, err := ask.cli.MakeFullRequestWithResp(ctx, mautrix.FullRequest{Method: http.MethodGet,
+			URL: ask.cli.BuildClientURL("versions"), ResponseJSON: &versions})
+		return resp, err
+	})
+	if err != nil {
 		return []core.Finding{finding(false, fmt.Sprintf(w.NoHomeserver, err))}
 	}
-	out := []core.Finding{finding(true, fmt.Sprintf(w.Homeserver, c.opts.Homeserver,
-		w.last(versions.Versions))), c.clock(ctx, w)}
+	newest := cmp.Or(versions.GetLatest().String(), w.NoVersion)
+	out := []core.Finding{finding(true, fmt.Sprintf(w.Homeserver, c.opts.Homeserver, newest)),
+		c.clock(resp.Header.Get("Date"), w)}
 	s, err := c.enter(ctx)
 	if err != nil {
 		return append(out, finding(false, channel.Said(err, language)))
 	}
 	out = append(out, finding(true, fmt.Sprintf(w.Login, c.opts.UserID, s.cli.DeviceID)), c.encryption(ctx, s, w))
-	out = append(out, c.copies(ctx, w)...)
+	if errors.Is(c.twin(ctx), errTwin) {
+		out = append(out, finding(false, w.Copies))
+	}
 	if len(c.opts.Autojoin) == 0 && len(c.opts.Bridges) == 0 {
 		out = append(out, finding(false, w.NoInvitation))
 	}
 	return append(out, c.inspect(ctx, s, w)...)
 }
 
-func (w *findings) last(list []string) string {
-	if len(list) == 0 {
-		return w.NoVersion
-	}
-	return list[len(list)-1]
-}
-
-func (c *Channel) clock(ctx context.Context, w *findings) core.Finding {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.opts.Homeserver+"/_matrix/client/versions", nil)
-	if err != nil {
-		return finding(false, err.Error())
-	}
-	resp, err := c.opts.HTTP.Do(req)
-	if err != nil {
-		return finding(false, w.Unreached)
-	}
-	_ = resp.Body.Close()
-	theirs, err := http.ParseTime(resp.Header.Get("Date"))
+func (c *Channel) clock(date string, w *findings) core.Finding {
+	theirs, err := http.ParseTime(date)
 	if err != nil {
 		return finding(true, w.ClockUnknown)
 	}
@@ -130,13 +125,13 @@ func (c *Channel) inspect(ctx context.Context, s *session, w *findings) []core.F
 
 func (c *Channel) inspectBridge(ctx context.Context, s *session, w *findings, b Bridge,
 	portals int) []core.Finding {
-	var profile struct {
-		Name string `json:"displayname"`
-	}
-	if err := s.read(ctx, showTimeout, &profile, "v3", "profile", b.Bot); err != nil {
+	profile, err := within(ctx, showTimeout, func(ctx context.Context) (*mautrix.RespUserProfile, error) {
+		return s.cli.GetProfile(ctx, id.UserID(b.Bot))
+	})
+	if err != nil {
 		return []core.Finding{{Detail: fmt.Sprintf(w.NoBot, b.Network, b.Bot, err)}}
 	}
-	out := []core.Finding{{OK: true, Detail: fmt.Sprintf(w.Bridge, b.Network, b.Bot, profile.Name, portals)}}
+	out := []core.Finding{{OK: true, Detail: fmt.Sprintf(w.Bridge, b.Network, b.Bot, profile.DisplayName, portals)}}
 	login, _ := c.memory.logins.Get(b.Network)
 	if err := b.problem(login, w); err != nil {
 		return append(out, core.Finding{Detail: err.Error()})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -35,13 +34,13 @@ type cryptor interface {
 // store, and must be loaded from it again.
 var errReload = errors.New("keys could not be stored")
 
-// unread are the events of a room that could not be decrypted yet.
+// unread is an event that could not be decrypted yet. Its times are in milliseconds.
 type unread struct {
-	Events []json.RawMessage `json:"events"`
-	Since  int64             `json:"since"` // arrival of the first unreported event, in milliseconds
-	First  string            `json:"first"` // id of that event
-	Told   bool              `json:"told"`  // the person was asked to send the messages again
-	Asked  int64             `json:"asked"` // last request for their keys, in milliseconds
+	Room  string          `json:"room"`
+	Event json.RawMessage `json:"event"`
+	Since int64           `json:"since"` // its arrival
+	Asked int64           `json:"asked"` // last request for its key
+	Told  int64           `json:"told"`  // when the person was asked to send it again; 0: not yet
 }
 
 const (
@@ -81,175 +80,122 @@ func (b *batch) decrypt(ctx context.Context, r room, e event) (event, error) {
 		return plain, nil
 	}
 	b.c.log.Warn("event cannot be decrypted", zap.String("room", r.id), zap.String("event", e.ID), zap.Error(err))
-	return e, b.postpone(ctx, r, e)
+	b.postpone(ctx, r, e)
+	return e, nil
 }
 
-// postpone stores an event until its key arrives, and requests the key.
-func (b *batch) postpone(ctx context.Context, r room, e event) error {
-	all, err := b.c.unread(ctx)
-	if err != nil {
-		return err
+// postpone keeps an event until its key arrives, and requests the key.
+func (b *batch) postpone(ctx context.Context, r room, e event) {
+	if slices.ContainsFunc(b.unread, isEvent(e.ID)) {
+		return
 	}
-	u := all[r.id]
-	if slices.ContainsFunc(u.Events, isEvent(e.ID)) {
-		return nil
+	n := 0
+	for _, u := range b.unread {
+		if u.Room == r.id {
+			n++
+		}
 	}
-	now := b.c.now()
-	if len(u.Events) == 0 || u.Told && now.Sub(time.UnixMilli(u.Since)) > askEvery {
-		u.Since, u.First, u.Told = now.UnixMilli(), e.ID, false
+	if n >= maxUnread {
+		first := slices.IndexFunc(b.unread, func(u unread) bool { return u.Room == r.id })
+		b.unread = slices.Delete(b.unread, first, first+1)
 	}
-	if len(u.Events) == 0 {
-		u.Asked = now.UnixMilli()
-	}
-	u.Events = append(u.Events, e.raw)
-	u.Events = u.Events[max(0, len(u.Events)-maxUnread):]
-	all[r.id] = u
+	now := b.c.now().UnixMilli()
+	b.unread = append(b.unread, unread{Room: r.id, Event: e.raw, Since: now, Asked: now})
 	b.s.crypto.ask(ctx, r.id, e)
-	return b.c.keepUnread(ctx, all)
 }
 
-func isEvent(id string) func(json.RawMessage) bool {
-	return func(raw json.RawMessage) bool { e, _ := readEvent(raw); return e.ID == id }
+func isEvent(id string) func(unread) bool {
+	return func(u unread) bool { e, _ := readEvent(u.Event); return e.ID == id }
 }
 
-func (b *batch) retract(ctx context.Context, r room, id string) error {
-	all, err := b.c.unread(ctx)
-	u := all[r.id]
-	if err != nil || !slices.ContainsFunc(u.Events, isEvent(id)) {
-		return err
-	}
-	u.Events = slices.DeleteFunc(u.Events, isEvent(id))
-	all[r.id] = u
-	return b.c.keepUnread(ctx, all)
+func (c *Channel) unread(ctx context.Context) ([]unread, error) {
+	return keptAs[[]unread](ctx, c, keyUnread)
 }
 
-func (c *Channel) unread(ctx context.Context) (map[string]unread, error) {
-	all, err := keptAs[map[string]unread](ctx, c, keyUnread)
-	if all == nil {
-		all = map[string]unread{}
-	}
-	return all, err
-}
-
-func (c *Channel) keepUnread(ctx context.Context, all map[string]unread) error {
-	return c.keep(ctx, map[string]string{keyUnread: unreadValue(all)})
-}
-
-// unreadValue returns all in its stored form, without rooms that have no events.
-func unreadValue(all map[string]unread) string {
-	maps.DeleteFunc(all, func(_ string, u unread) bool { return len(u.Events) == 0 })
+// unreadValue returns all in its stored form.
+func unreadValue(all []unread) string {
 	if len(all) == 0 {
 		return ""
 	}
 	return encoded(all)
 }
 
-// again passes on stored events whose keys have arrived, with this response or, checked
-// once per unreadEvery, by other means.
+// again passes on events whose keys have arrived, with this response or, checked once per unreadEvery, by other means.
+// It requests the keys of the others again, at growing intervals, and forgets those that are too old.
 func (b *batch) again(ctx context.Context, resp *syncResponse) error {
-	var keys eventList
-	_ = json.Unmarshal(resp.ToDevice, &keys)
-	if len(keys.Events) == 0 && b.c.now().Sub(b.c.retried) < unreadEvery {
+	now := b.c.now()
+	if len(resp.ToDevice.Events) == 0 && now.Sub(b.c.retried) < unreadEvery {
 		return nil
 	}
-	b.c.retried = b.c.now()
+	b.c.retried = now
 	if b.s.crypto == nil {
 		return nil
 	}
-	all, err := b.c.unread(ctx)
-	if err != nil || len(all) == 0 {
+	var still []unread
+	for _, u := range b.unread {
+		e, _ := readEvent(u.Event)
+		plain, err := b.s.open(ctx, u.Room, e)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
+			r, err := b.c.rooms.load(ctx, b.s, u.Room)
+			if err == nil {
+				err = b.event(ctx, r, plain)
+			}
+			if err != nil {
+				return err
+			}
+		case now.Sub(e.time()) < keepUnread:
+			if last := time.UnixMilli(u.Asked); now.Sub(last) >= max(askSoonest, last.Sub(time.UnixMilli(u.Since))) {
+				b.s.crypto.ask(ctx, u.Room, e)
+				u.Asked = now.UnixMilli()
+			}
+			still = append(still, u)
+		}
+	}
+	b.unread = still
+	return nil
+}
+
+// sayUnreadable asks people whose messages could not be read for keyWait to send them again, if something was sent to
+// them before. It asks about all messages of a room at once, and again about those that arrive more than askEvery later.
+func (c *Channel) sayUnreadable(ctx context.Context, s *session) error {
+	all, err := c.unread(ctx)
+	if err != nil || s.crypto == nil {
 		return err
 	}
-	changed := false
-	for _, id := range slices.Sorted(maps.Keys(all)) {
-		u := all[id]
-		still, err := b.reread(ctx, id, u.Events)
-		if err != nil {
-			return err
+	before := unreadValue(all)
+	told := map[string]int64{}
+	for i, u := range all {
+		told[u.Room] = max(told[u.Room], u.Told)
+		if u.Told > 0 || c.now().Sub(time.UnixMilli(u.Since)) < keyWait {
+			continue
 		}
-		changed = changed || len(still) < len(u.Events)
-		u.Events = still
-		if b.retry(ctx, id, &u) {
-			changed = true
+		if u.Since-told[u.Room] > askEvery.Milliseconds() {
+			if !c.askAgain(ctx, s, u) {
+				continue
+			}
+			told[u.Room] = c.now().UnixMilli()
 		}
-		all[id] = u
+		all[i].Told = told[u.Room]
 	}
-	if changed {
-		b.state[keyUnread] = unreadValue(all)
+	if after := unreadValue(all); after != before {
+		return c.keep(ctx, map[string]string{keyUnread: after})
 	}
 	return nil
 }
 
-// retry requests the keys of a room's events again, at increasing intervals. The first
-// is short, as the answer of a device may have been unreadable.
-func (b *batch) retry(ctx context.Context, id string, u *unread) bool {
-	now := b.c.now()
-	last := time.UnixMilli(u.Asked)
-	if now.Sub(last) < max(askSoonest, last.Sub(time.UnixMilli(u.Since))) {
-		return false
-	}
-	for _, e := range readEvents(u.Events) {
-		b.s.crypto.ask(ctx, id, e)
-	}
-	u.Asked = now.UnixMilli()
-	return len(u.Events) > 0
-}
-
-// reread processes the events of a room that can be decrypted now, and returns the
-// others except those that are too old.
-func (b *batch) reread(ctx context.Context, id string, events []json.RawMessage) (still []json.RawMessage, err error) {
-	r, err := b.c.rooms.load(ctx, b.s, id)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range readEvents(events) {
-		plain, err := b.s.open(ctx, id, e)
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case err != nil && b.c.now().Sub(e.time()) < keepUnread:
-			still = append(still, e.raw)
-		case err == nil:
-			if err := b.event(ctx, r, plain); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return still, nil
-}
-
-// sayUnreadable asks people whose messages could not be read for keyWait to send them again, if something was sent to
-// them before. It asks once per room, and again about messages that arrive more than askEvery later.
-func (c *Channel) sayUnreadable(ctx context.Context, s *session) error {
-	if s.crypto == nil {
-		return nil
-	}
-	all, err := c.unread(ctx)
-	if err != nil {
-		return err
-	}
-	asked := false
-	for id, u := range all {
-		if !u.Told && c.now().Sub(time.UnixMilli(u.Since)) >= keyWait && c.askAgain(ctx, s, id, u) {
-			u.Told, asked = true, true
-			all[id] = u
-		}
-	}
-	if !asked {
-		return nil
-	}
-	return c.keepUnread(ctx, all)
-}
-
-func (c *Channel) askAgain(ctx context.Context, s *session, id string, u unread) bool {
-	r, err := c.rooms.load(ctx, s, id)
+func (c *Channel) askAgain(ctx context.Context, s *session, u unread) bool {
+	r, err := c.rooms.load(ctx, s, u.Room)
 	who, ok := r.person(c.rooms.home)
-	if err != nil || !ok || !c.hasSpokenTo(ctx, who) || len(u.Events) == 0 {
+	if err != nil || !ok || !c.hasSpokenTo(ctx, who) {
 		return false
 	}
 	content := map[string]any{"msgtype": "m.text", "body": "I could not read your last message. Please send it again.",
 		"m.mentions": struct{}{}, sentMark: "unreadable"}
-	if _, err := c.put(ctx, s, r, typeMessage, "unreadable-"+digest(id, u.First), content); err != nil {
+	e, _ := readEvent(u.Event)
+	if _, err := c.put(ctx, s, r, typeMessage, "unreadable-"+digest(u.Room, e.ID), content); err != nil {
 		c.log.Warn("request to send again failed", zap.Error(err))
 		return false
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -112,36 +111,53 @@ func (b *batch) lateSince(ctx context.Context, r room, j joinedRoom) (int64, err
 	return max(1, at-slack.Milliseconds()), nil
 }
 
-// history pages back from a token until past returns true or the room begins. It returns
-// the later events, oldest first.
-func (c *Channel) history(ctx context.Context, s *session, room, from string, past func(event) bool) ([]event, error) {
-	types, _ := json.Marshal(map[string]any{"types": timelineTypes(), "lazy_load_members": true})
-	var out []event
-	for range maxPages {
-		q := url.Values{"dir": {"b"}, "from": {from}, "limit": {strconv.Itoa(pageSize)}, "filter": {string(types)}}
+// pages passes the events of a room to each, the newest first, from a token on, or from the end if that is "". It ends
+// when each returns false, when the room begins, or after a number of pages.
+func (s *session) pages(ctx context.Context, room, from string, filter map[string]any, size, most int,
+	each func(event) bool) error {
+	raw, _ := json.Marshal(filter)
+	q := url.Values{"dir": {"b"}, "limit": {strconv.Itoa(size)}, "filter": {string(raw)}}
+	for range most {
+		if from != "" {
+			q.Set("from", from)
+		}
 		var page struct {
 			End   string            `json:"end"`
 			Chunk []json.RawMessage `json:"chunk"`
 		}
-		err := s.call(ctx, syncTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", room, "messages"},
-			query: q, result: &page})
-		if err != nil && !forGood(err) {
-			return nil, fmt.Errorf("read earlier events: %w", err)
-		}
-		if err != nil {
-			c.log.Warn("gap in a room cannot be read", zap.String("room", room), zap.Error(err))
+		if err := s.get(ctx, syncTimeout, q, &page, "v3", "rooms", room, "messages"); err != nil {
+			return fmt.Errorf("read earlier events: %w", err)
 		}
 		for _, e := range readEvents(page.Chunk) {
-			if past(e) {
-				slices.Reverse(out)
-				return out, nil
+			if !each(e) {
+				return nil
 			}
-			out = append(out, e)
 		}
-		if err != nil || page.End == "" || page.End == from {
-			break
+		if page.End == "" || page.End == from {
+			return nil
 		}
 		from = page.End
+	}
+	return nil
+}
+
+// history pages back from a token until past returns true or the room begins. It returns
+// the later events, oldest first.
+func (c *Channel) history(ctx context.Context, s *session, room, from string, past func(event) bool) ([]event, error) {
+	var out []event
+	filter := map[string]any{"types": timelineTypes(), "lazy_load_members": true}
+	err := s.pages(ctx, room, from, filter, pageSize, maxPages, func(e event) bool {
+		if past(e) {
+			return false
+		}
+		out = append(out, e)
+		return true
+	})
+	if err != nil && !forGood(err) {
+		return nil, err
+	}
+	if err != nil {
+		c.log.Warn("gap in a room cannot be read", zap.String("room", room), zap.Error(err))
 	}
 	slices.Reverse(out)
 	return out, nil
@@ -149,14 +165,14 @@ func (c *Channel) history(ctx context.Context, s *session, room, from string, pa
 
 // find returns an event from memory, or else from the homeserver.
 func (b *batch) find(ctx context.Context, r room, id string) (seen, bool) {
-	if s, ok := b.c.memory.look(id); ok {
+	if s, ok := b.c.memory.events.Get(id); ok {
 		return s, true
 	}
 	if b.finds++; b.finds > maxFinds {
 		return seen{}, false
 	}
 	var raw json.RawMessage
-	err := b.s.read(ctx, showTimeout, &raw, "v3", "rooms", r.id, "event", id)
+	err := b.s.get(ctx, showTimeout, nil, &raw, "v3", "rooms", r.id, "event", id)
 	if err != nil && !forGood(err) {
 		b.finds = maxFinds // the server is slow or away: make no more requests
 	}
@@ -173,92 +189,49 @@ func (b *batch) find(ctx context.Context, r room, id string) (seen, bool) {
 	return seenOf(b.c.rooms.home, e)
 }
 
-const (
-	memorySize = 8192 // remembered events of all rooms
-	traceSize  = 256  // remembered events of one room, for read marks
-)
+const memorySize = 8192 // remembered events of all rooms
 
 // memory holds the events that this process remembers, for the texts of quotes, the
 // check of edits, and the sent messages of read marks.
 type memory struct {
-	mu     sync.Mutex
-	events map[string]seen
-	order  []string
-	next   int
-	traces map[string][]trace
-
+	adding sync.Mutex
+	events *exsync.RingBuffer[string, seen]
 	where  *exsync.Map[core.Address, string] // known rooms of people
-	known  *exsync.Set[core.Address]         // people to whom something was sent
-	status *exsync.Set[string]               // networks whose bridge sends status events, which make its notices redundant
 	logins *exsync.Map[string, loginState]   // by network
-	doubts *exsync.Map[string, string]       // of rooms; see Channel.doubt
 }
-
-// trace is one event of a room in order. mine is the sent message that it is or edits.
-type trace struct{ id, mine string }
 
 func newMemory() *memory {
-	return &memory{events: map[string]seen{}, traces: map[string][]trace{}, where: exsync.NewMap[core.Address, string](),
-		known: exsync.NewSet[core.Address](), status: exsync.NewSet[string](), logins: exsync.NewMap[string, loginState](),
-		doubts: exsync.NewMap[string, string]()}
-}
-
-func (m *memory) look(id string) (seen, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, ok := m.events[id]
-	return s, ok
+	return &memory{events: exsync.NewRingBuffer[string, seen](memorySize), where: exsync.NewMap[core.Address, string](),
+		logins: exsync.NewMap[string, loginState]()}
 }
 
 // add remembers an event of a room, and keeps what is already known about it.
 func (m *memory) add(room, id string, s seen) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	was, known := m.events[id]
-	if known {
-		s.Mine, s.Text = s.Mine || was.Mine, cmp.Or(s.Text, was.Text)
-	} else {
-		m.push(id)
-	}
-	m.events[id] = s
-	if slices.ContainsFunc(m.traces[room], func(t trace) bool { return t.id == id }) {
+	m.adding.Lock()
+	defer m.adding.Unlock()
+	s.Room = room
+	was, known := m.events.Get(id)
+	if !known {
+		m.events.Push(id, s)
 		return
 	}
-	t := trace{id: id}
-	switch {
-	case s.Mine && s.Target != "":
-		t.mine = s.Target
-	case s.Mine:
-		t.mine = id
-	}
-	list := append(m.traces[room], t)
-	m.traces[room] = list[max(0, len(list)-traceSize):]
-}
-
-func (m *memory) push(id string) {
-	if len(m.order) < memorySize {
-		m.order = append(m.order, id)
-		return
-	}
-	delete(m.events, m.order[m.next])
-	m.order[m.next] = id
-	m.next = (m.next + 1) % memorySize
+	s.Mine, s.Text = s.Mine || was.Mine, cmp.Or(s.Text, was.Text)
+	m.events.Replace(id, s)
 }
 
 // latest returns the last sent message in a room that is not after an event, or "". An
 // event that is not remembered is taken for a sent message.
 func (m *memory) latest(room, id string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	list := m.traces[room]
-	i := slices.IndexFunc(list, func(t trace) bool { return t.id == id })
-	if i < 0 {
+	found, sent := false, ""
+	_ = m.events.Iter(func(other string, s seen) error { // the newest first
+		if found = found || other == id; !found || s.Room != room || !s.Mine {
+			return nil
+		}
+		sent = cmp.Or(s.Target, other)
+		return exsync.StopIteration
+	})
+	if !found {
 		return id
 	}
-	for ; i >= 0; i-- {
-		if list[i].mine != "" {
-			return list[i].mine
-		}
-	}
-	return ""
+	return sent
 }

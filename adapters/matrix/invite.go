@@ -2,14 +2,12 @@ package matrix
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.uber.org/zap"
+	"maunium.net/go/mautrix"
 
 	"github.com/everthread/everthread/core"
 )
@@ -22,41 +20,22 @@ type invitation struct {
 
 // invitations accepts new acceptable invitations and retries earlier ones.
 func (b *batch) invitations(ctx context.Context, new map[string]invitedRoom) error {
-	kept, err := b.c.kept(ctx, keyInvites)
+	open, err := keptAs[[]invitation](ctx, b.c, keyInvites)
 	if err != nil {
 		return err
 	}
-	var open []invitation
-	_ = json.Unmarshal([]byte(kept), &open)
 	for id, in := range new {
 		i, ok := b.c.acceptable(id, in)
 		if ok && !slices.ContainsFunc(open, func(o invitation) bool { return o.Room == id }) {
 			open = append(open, i)
 		}
 	}
-	var left []invitation
 	for _, i := range open {
-		if again, err := b.join(ctx, i); err != nil {
+		if err := b.join(ctx, i); err != nil {
 			return err
-		} else if again {
-			left = append(left, i)
 		}
 	}
-	if b.c.failedJoins++; len(left) == 0 {
-		b.c.failedJoins = 0
-	}
-	return b.c.keepInvites(ctx, kept, left)
-}
-
-func (c *Channel) keepInvites(ctx context.Context, was string, open []invitation) error {
-	value := ""
-	if len(open) > 0 {
-		value = encoded(open)
-	}
-	if value == was {
-		return nil
-	}
-	return c.keep(ctx, map[string]string{keyInvites: value})
+	return nil
 }
 
 // acceptable reports whether to accept an invitation: it comes from a bridge or from
@@ -89,51 +68,38 @@ func allowed(list []string, user string) bool {
 	return slices.Contains(list, user) || slices.Contains(list, "*:"+server)
 }
 
-// join accepts an invitation, and reports whether to try again. It stores the time of the invitation first, so that
+// join accepts an invitation, or keeps it to be tried again. It stores the time of the invitation first, so that
 // even after a crash a message that came with it is not taken for history.
-func (b *batch) join(ctx context.Context, i invitation) (again bool, err error) {
-	err = b.c.keep(ctx, map[string]string{keyJoined + i.Room: strconv.FormatInt(i.At, 10), keyLast + i.Room: ""})
+func (b *batch) join(ctx context.Context, i invitation) error {
+	err := b.c.keep(ctx, map[string]string{keyJoined + i.Room: strconv.FormatInt(i.At, 10), keyLast + i.Room: ""})
 	if err != nil {
-		return true, err
+		return err
 	}
 	b.c.rooms.drop(i.Room)
-	q := url.Values{}
-	if i.Via != "" {
-		q.Set("server_name", i.Via)
-		q.Set("via", i.Via)
-	}
-	err = b.s.call(ctx, syncTimeout, request{method: http.MethodPost, path: []any{"v3", "join", i.Room},
-		query: q, body: struct{}{}})
+	_, err = within(ctx, syncTimeout, func(ctx context.Context) (*mautrix.RespJoinRoom, error) {
+		return b.s.cli.JoinRoom(ctx, i.Room, &mautrix.ReqJoinRoom{Via: strings.Fields(i.Via)})
+	})
 	if e := refused(err); e != nil && e.loggedOut() {
-		return true, err
+		return err
 	}
 	if err != nil {
 		b.c.log.Warn("room not joined", zap.String("room", i.Room), zap.Error(err))
 	}
-	return err != nil && !forGood(err), nil
+	if err != nil && !forGood(err) {
+		b.later = append(b.later, i)
+	}
+	return nil
 }
 
+// follow joins the room that replaces a direct chat.
 func (b *batch) follow(ctx context.Context, r room, e event) error {
-	if !e.is(typeTombstone) {
-		return nil
-	}
 	next := text(e.fields()["replacement_room"])
 	k := r.kind(b.c.rooms.home)
-	if !strings.HasPrefix(next, "!") || k != kindNative && k != kindPortal {
+	if !e.is(typeTombstone) || !strings.HasPrefix(next, "!") || k != kindNative && k != kindPortal {
 		return nil
 	}
 	_, via, _ := strings.Cut(e.Sender, ":")
-	again, err := b.join(ctx, invitation{Room: next, At: e.TS, Via: via})
-	if err != nil || !again {
-		return err
-	}
-	kept, err := b.c.kept(ctx, keyInvites)
-	if err != nil {
-		return err
-	}
-	var open []invitation
-	_ = json.Unmarshal([]byte(kept), &open)
-	return b.c.keepInvites(ctx, kept, append(open, invitation{Room: next, At: e.TS, Via: via}))
+	return b.join(ctx, invitation{Room: next, At: e.TS, Via: via})
 }
 
 // roomOf returns the room in which a person last wrote, or "".

@@ -14,17 +14,13 @@ import (
 
 	"maunium.net/go/mautrix"
 	"maunium.net/go/mautrix/crypto/attachment"
+	mevent "maunium.net/go/mautrix/event"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
 )
 
 const fileTimeout = 2 * time.Minute
-
-type encryptedFile struct {
-	attachment.EncryptedFile
-	URL string `json:"url"`
-}
 
 // attach uploads the file of a part, encrypted if the room is, and adds it to content.
 func (c *Channel) attach(ctx context.Context, s *session, r room, p core.Part, content map[string]any) error {
@@ -42,7 +38,7 @@ func (c *Channel) attach(ctx context.Context, s *session, r room, p core.Part, c
 		return fmt.Errorf("upload the file: %w", clean(err))
 	}
 	if keys != nil {
-		content["file"] = encryptedFile{EncryptedFile: *keys, URL: up.ContentURI.String()}
+		content["file"] = mevent.EncryptedFileInfo{EncryptedFile: *keys, URL: up.ContentURI.CUString()}
 	} else {
 		content["url"] = up.ContentURI.String()
 	}
@@ -101,11 +97,11 @@ func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 
 func readReference(ref string) (address string, keys *attachment.EncryptedFile, err error) {
 	if strings.HasPrefix(ref, "{") {
-		var f encryptedFile
+		var f mevent.EncryptedFileInfo
 		if err := json.Unmarshal([]byte(ref), &f); err != nil {
 			return "", nil, &core.Permanent{Err: errors.New("fetch matrix file: its keys cannot be read")}
 		}
-		ref, keys = f.URL, &f.EncryptedFile
+		ref, keys = string(f.URL), &f.EncryptedFile
 	}
 	server, id, ok := strings.Cut(strings.TrimPrefix(ref, "mxc://"), "/")
 	if !ok || server == "" || id == "" || strings.Contains(id, "/") {
@@ -117,14 +113,14 @@ func readReference(ref string) (address string, keys *attachment.EncryptedFile, 
 // download gets a file from the present endpoint, or else from that of older servers.
 func (s *session) download(ctx context.Context, address string, max int64) ([]byte, error) {
 	server, id, _ := strings.Cut(strings.TrimPrefix(address, "mxc://"), "/")
-	data, err := s.get(ctx, s.cli.BuildURL(mautrix.ClientURLPath{"v1", "media", "download", server, id}), max)
+	data, err := s.load(ctx, s.cli.BuildURL(mautrix.ClientURLPath{"v1", "media", "download", server, id}), max)
 	if e := refused(err); e != nil && (e.Code == "M_UNRECOGNIZED" || e.Status == http.StatusNotFound && e.Code == "") {
-		return s.get(ctx, s.cli.BuildURL(mautrix.MediaURLPath{"v3", "download", server, id}), max)
+		return s.load(ctx, s.cli.BuildURL(mautrix.MediaURLPath{"v3", "download", server, id}), max)
 	}
 	return data, err
 }
 
-func (s *session) get(ctx context.Context, address string, max int64) ([]byte, error) {
+func (s *session) load(ctx context.Context, address string, max int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fileTimeout)
 	defer cancel()
 	_, resp, err := s.cli.MakeFullRequestWithResp(ctx, mautrix.FullRequest{Method: http.MethodGet, URL: address,
@@ -140,7 +136,7 @@ func (s *session) get(ctx context.Context, address string, max int64) ([]byte, e
 	data, err := io.ReadAll(body)
 	switch {
 	case err != nil:
-		return nil, &netError{Left: true, err: err}
+		return nil, &failure{Left: true, err: err}
 	case max > 0 && int64(len(data)) > max:
 		return nil, channel.TooLarge(max)
 	}

@@ -21,6 +21,7 @@ type scene struct {
 }
 
 type seen struct {
+	Room     string
 	Sender   string
 	Mine     bool   // sent by the gateway
 	Text     string // "" if unknown

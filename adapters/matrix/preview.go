@@ -38,11 +38,7 @@ func (c *Channel) show(ctx context.Context, to core.Address, turn, text string) 
 	if err != nil {
 		return err
 	}
-	unlock, err := c.lock(ctx, r.id)
-	if err != nil {
-		return err
-	}
-	defer unlock()
+	defer c.writing.WithLock(r.id)()
 	ctx, cancel := context.WithTimeout(ctx, showTimeout)
 	defer cancel()
 	key := s.renewal.transaction(turn)
@@ -63,18 +59,14 @@ func (c *Channel) show(ctx context.Context, to core.Address, turn, text string) 
 	content := Render(core.Part{Text: text, Place: to.Place}, nil)
 	content[sentMark] = key
 	if p.Event == "" {
-		if p, err = c.begin(ctx, s, r, p, content, again); err != nil {
-			return err
-		}
-		c.preview.Set(r.id, p)
-		return nil
+		_, err := c.begin(ctx, s, r, p, content, again)
+		return err
 	}
 	id, err := c.put(ctx, s, r, typeMessage, previewTxn(key)+"-"+digest(text), replace(content, p.Event))
 	if err != nil {
 		return err
 	}
 	c.memory.add(r.id, id, seen{Sender: c.opts.UserID, Mine: true, Target: p.Event})
-	c.preview.Set(r.id, p)
 	return nil
 }
 
@@ -131,20 +123,12 @@ func (c *Channel) place(ctx context.Context, s *session, r room, p core.Part, ke
 }
 
 func (c *Channel) showing(ctx context.Context, room string) (shown, error) {
-	if p, ok := c.preview.Get(room); ok {
-		return p, nil
-	}
-	p, err := keptAs[shown](ctx, c, keyPreview+room)
-	if err == nil {
-		c.preview.Set(room, p)
-	}
-	return p, err
+	return keptAs[shown](ctx, c, keyPreview+room)
 }
 
 func (c *Channel) keepShown(ctx context.Context, room string, p shown) error {
 	if err := c.opts.Keeper.SetState(ctx, map[string]string{keyPreview + room: encoded(p)}); err != nil {
 		return fmt.Errorf("store preview: %w", err)
 	}
-	c.preview.Set(room, p)
 	return nil
 }

@@ -62,8 +62,7 @@ func (b *batch) ours(ctx context.Context, room string, e event, err error) error
 	switch at := e.time(); {
 	case at.After(b.s.opened.Add(twinSlack)):
 		b.c.log.Error("another copy of this gateway is running", zap.String("room", room), zap.String("event", e.ID))
-		b.c.twin = b.c.now()
-		b.state[keyTwin] = strconv.FormatInt(b.c.twin.UnixMilli(), 10)
+		b.state[keyTwin] = strconv.FormatInt(b.c.now().UnixMilli(), 10)
 	case at.Before(b.s.opened) && e.TS > b.s.renewal.At:
 		if err := b.s.crypto.behind(ctx); err != nil {
 			return err
@@ -75,93 +74,46 @@ func (b *batch) ours(ctx context.Context, room string, e event, err error) error
 
 const twinFor = time.Hour
 
-// well returns the state of an account whose sync works.
-func (c *Channel) well() error {
-	if !c.twin.IsZero() && c.now().Sub(c.twin) < twinFor {
-		return errTwin
-	}
-	return nil
-}
-
-// copies reports another copy that was noticed recently.
-func (c *Channel) copies(ctx context.Context, w *findings) []core.Finding {
+// twin returns errTwin if another copy was noticed recently.
+func (c *Channel) twin(ctx context.Context) error {
 	ms, err := keptAs[int64](ctx, c, keyTwin)
-	if err != nil || ms == 0 || c.now().Sub(time.UnixMilli(ms)) >= twinFor {
-		return nil
-	}
-	return []core.Finding{finding(false, w.Copies)}
-}
-
-// States of a room after a restore.
-const (
-	doubtAnswered = "answered" // a process whose state was lost wrote there: answers may be repeats
-	doubtReturned = "returned" // the person has written since
-	doubtAssured  = "assured"  // and was answered since
-)
-
-const doubtFor = 24 * time.Hour
-
-// doubt returns the state of a room after a restore, or "".
-func (c *Channel) doubt(ctx context.Context, s *session, room string) (string, error) {
-	if s.renewal.Salt == "" || c.now().Sub(time.UnixMilli(s.renewal.At)) > doubtFor {
-		return "", nil
-	}
-	if d, ok := c.memory.doubts.Get(room); ok {
-		return d, nil
-	}
-	d, err := c.kept(ctx, keyDoubt+room)
-	if err == nil {
-		c.memory.doubts.Set(room, d)
-	}
-	return d, err
-}
-
-// doubts updates the state of a room after a restore from an event.
-func (b *batch) doubts(ctx context.Context, r room, e event) error {
-	was, err := b.c.doubt(ctx, b.s, r.id)
-	lost, now := e.TS <= b.s.renewal.At, was
-	switch {
-	case err != nil || b.s.renewal.Salt == "" || e.Type != typeMessage && e.Type != typeEncrypted:
-		return err
-	case lost && (e.Sender == b.c.rooms.home.self || was != ""): // the key of an older event may arrive late
-		now = doubtAnswered
-	case e.Sender != b.c.rooms.home.self && was != "":
-		now = doubtReturned
-	}
-	if now != was {
-		b.state[keyDoubt+r.id] = now
-		b.c.memory.doubts.Set(r.id, now)
-	}
-	return nil
-}
-
-// qualify marks a part as a possible repeat if a lost process wrote to the room too.
-func (c *Channel) qualify(ctx context.Context, s *session, r room, p *core.Part) error {
-	d, err := c.doubt(ctx, s, r.id)
-	if err == nil && (d == doubtAnswered || d == doubtReturned) {
-		*p = repeated(*p)
+	if err == nil && ms > 0 && c.now().Sub(time.UnixMilli(ms)) < twinFor {
+		return errTwin
 	}
 	return err
 }
 
-// assured records that a part was sent: the first one after the person wrote again is the last that may be a repeat.
-func (c *Channel) assured(ctx context.Context, s *session, r room) {
-	if d, err := c.doubt(ctx, s, r.id); err != nil || d != doubtReturned {
+// doubtFor is the time after a restore in which answers are marked.
+const doubtFor = 24 * time.Hour
+
+// marks reports whether the store was restored lately, so that answers may be repeats.
+func (r renewal) marks(now time.Time) bool {
+	return r.Salt != "" && now.Sub(time.UnixMilli(r.At)) <= doubtFor
+}
+
+// doubts records whether a process whose state was lost wrote in a room, and its person has not written since.
+func (b *batch) doubts(room string, e event) {
+	if !b.s.renewal.marks(b.c.now()) || e.Type != typeMessage && e.Type != typeEncrypted {
 		return
 	}
-	if err := c.opts.Keeper.SetState(ctx, map[string]string{keyDoubt + r.id: doubtAssured}); err != nil {
-		c.log.Warn("state after a restore not stored", zap.Error(err))
-		return
+	switch lost, ours := e.TS <= b.s.renewal.At, e.Sender == b.c.rooms.home.self; {
+	case lost && ours:
+		b.state[keyDoubt+room] = "1"
+	case !lost && !ours:
+		b.state[keyDoubt+room] = ""
 	}
-	c.memory.doubts.Set(r.id, doubtAssured)
+}
+
+// qualify returns a part, with a remark if it may be a repeat of one that was sent before the restore.
+func (c *Channel) qualify(ctx context.Context, s *session, room string, p core.Part) (core.Part, error) {
+	if !s.renewal.marks(c.now()) {
+		return p, nil
+	}
+	doubt, err := c.kept(ctx, keyDoubt+room)
+	if p.Again || doubt != "" {
+		p.Text = strings.TrimLeft(p.Text+"\n\n", "\n") + repeatMark
+	}
+	return p, err
 }
 
 const repeatMark = "(may be a repeat)"
-
-// repeated returns a part with the remark that it may be a repeat.
-func repeated(p core.Part) core.Part {
-	if !strings.HasSuffix(p.Text, repeatMark) {
-		p.Text = strings.TrimLeft(p.Text+"\n\n", "\n") + repeatMark
-	}
-	return p
-}

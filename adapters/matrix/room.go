@@ -357,7 +357,7 @@ func (rs *rooms) load(ctx context.Context, s *session, id string) (room, error) 
 func (rs *rooms) read(ctx context.Context, s *session, id string) (room, error) {
 	r := room{id: id, members: map[string]member{}, portals: map[string]portal{}}
 	var state []json.RawMessage
-	err := s.read(ctx, callTimeout, &state, "v3", "rooms", id, "state")
+	err := s.get(ctx, callTimeout, nil, &state, "v3", "rooms", id, "state")
 	switch {
 	case forGood(err):
 		return r, nil

@@ -3,18 +3,19 @@ package matrix
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"go.mau.fi/util/exslices"
 	"go.uber.org/zap"
+	"maunium.net/go/mautrix"
+	mevent "maunium.net/go/mautrix/event"
+	"maunium.net/go/mautrix/id"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
@@ -39,17 +40,12 @@ func (c *Channel) send(ctx context.Context, to core.Address, p core.Part, bridge
 	if err != nil {
 		return core.Receipt{}, err
 	}
-	unlock, err := c.lock(ctx, r.id)
-	if err != nil {
-		return core.Receipt{}, fmt.Errorf("send to matrix: %w", err)
-	}
-	defer unlock()
+	defer c.writing.WithLock(r.id)()
 	id, err := c.deliver(ctx, s, r, p, bridge)
 	if err != nil {
 		return core.Receipt{}, c.classify(s, r, err)
 	}
 	c.sent(ctx, s, r, to)
-	c.assured(ctx, s, r)
 	return core.Receipt{NativeID: id}, nil
 }
 
@@ -63,8 +59,9 @@ func (c *Channel) deliver(ctx context.Context, s *session, r room, p core.Part, 
 		}
 	}
 	p.Preview = s.renewal.transaction(p.Preview)
-	if id, err := c.before(ctx, s, r, &p, bridge); id != "" || err != nil {
-		return id, err
+	p, err := c.qualify(ctx, s, r.id, p)
+	if err != nil {
+		return "", err
 	}
 	content := Render(p, bridge)
 	content[sentMark] = key
@@ -124,45 +121,39 @@ func (c *Channel) put(ctx context.Context, s *session, r room, kind, txn string,
 		}
 		body, kind = cipher, typeEncrypted
 	}
-	var got struct {
-		ID string `json:"event_id"`
+	got, err := within(ctx, sendTimeout, func(ctx context.Context) (*mautrix.RespSendEvent, error) {
+		return s.cli.SendMessageEvent(ctx, id.RoomID(r.id), mevent.NewEventType(kind), body,
+			mautrix.ReqSendEvent{TransactionID: txn, DontEncrypt: true})
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case got == nil || got.EventID == "":
+		return "", &failure{Left: true, err: errors.New("the answer holds no event id")}
 	}
-	path := []any{"v3", "rooms", r.id, "send", kind, txn}
-	err := s.call(ctx, sendTimeout, request{method: http.MethodPut, path: path, body: body, result: &got})
-	if err == nil && got.ID == "" {
-		err = &netError{Left: true, err: errors.New("the answer holds no event id")}
-	}
-	return got.ID, err
+	return got.EventID.String(), nil
 }
 
 func (c *Channel) sent(ctx context.Context, s *session, r room, to core.Address) {
-	if !c.memory.known.Has(to) && !strings.HasPrefix(to.External, "!") {
-		if err := c.opts.Keeper.SetState(ctx, map[string]string{keyOf(keySent, to): "1"}); err == nil {
-			c.memory.known.Add(to)
-		} else {
+	if !strings.HasPrefix(to.External, "!") && !c.hasSpokenTo(ctx, to) {
+		if err := c.opts.Keeper.SetState(ctx, map[string]string{keyOf(keySent, to): "1"}); err != nil {
 			c.log.Warn("first message to a person not recorded", zap.Error(err))
 		}
 	}
 	if last, _ := c.typing.Pop(r.id); c.now().Sub(last) < typingTTL { // the room still shows the notice
-		_ = c.setTyping(ctx, s, r.id, false)
+		_ = s.setTyping(ctx, r.id, false)
 	}
 }
 
 // classify wraps the error of a failed request to send for the retry policy.
 func (c *Channel) classify(s *session, r room, err error) error {
 	wrapped := fmt.Errorf("send to matrix: %w", err)
-	if lost, ok := errors.AsType[*netError](err); ok {
-		if lost.Left {
-			return &core.Unknown{Err: wrapped}
-		}
-		return wrapped
-	}
 	var permanent *core.Permanent
-	e := refused(err)
+	e, _ := errors.AsType[*failure](err)
 	switch {
 	case errors.Is(err, errEncrypted), errors.As(err, &permanent):
 		return &core.Permanent{Err: wrapped}
-	case e == nil:
+	case e == nil, e.Status == 0 && !e.Left:
 		return wrapped
 	case e.loggedOut():
 		c.logout(s)
@@ -172,7 +163,7 @@ func (c *Channel) classify(s *session, r room, err error) error {
 	case e.Code == "M_FORBIDDEN", e.Code == "M_NOT_FOUND", e.Status == http.StatusForbidden:
 		c.rooms.drop(r.id)
 		return &core.Unreachable{Err: wrapped}
-	case e.Status >= 500:
+	case e.Status == 0, e.Status >= 500:
 		return &core.Unknown{Err: wrapped}
 	}
 	return &core.Permanent{Err: wrapped}
@@ -236,11 +227,11 @@ func (c *Channel) search(ctx context.Context, s *session, to core.Address) (room
 }
 
 func (s *session) joinedRooms(ctx context.Context) ([]string, error) {
-	var got struct {
-		Rooms []string `json:"joined_rooms"`
+	got, err := within(ctx, callTimeout, s.cli.JoinedRooms)
+	if err != nil {
+		return nil, err
 	}
-	err := s.read(ctx, callTimeout, &got, "v3", "joined_rooms")
-	return got.Rooms, err
+	return exslices.CastToString[string](got.JoinedRooms), nil
 }
 
 func (c *Channel) found(ctx context.Context, to core.Address, r room) error {
@@ -253,23 +244,12 @@ func (c *Channel) found(ctx context.Context, to core.Address, r room) error {
 	return nil
 }
 
-// lock serialises the requests that write to a room, so that messages keep their order.
-func (c *Channel) lock(ctx context.Context, room string) (unlock func(), err error) {
-	gate, _ := c.gates.GetOrSet(room, make(chan struct{}, 1))
-	select {
-	case gate <- struct{}{}:
-		return func() { <-gate }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 const typingTTL = 30 * time.Second
 
 func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
 	s, r, err := c.reach(ctx, to)
 	if err == nil {
-		err = c.setTyping(ctx, s, r.id, true)
+		err = s.setTyping(ctx, r.id, true)
 	}
 	if err != nil {
 		return fmt.Errorf("show typing: %w", err)
@@ -280,13 +260,11 @@ func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
 
 func (c *Channel) TypingTTL() time.Duration { return typingTTL }
 
-func (c *Channel) setTyping(ctx context.Context, s *session, room string, on bool) error {
-	body := map[string]any{"typing": on}
-	if on {
-		body["timeout"] = typingTTL.Milliseconds()
-	}
-	return s.call(ctx, showTimeout, request{method: http.MethodPut, path: []any{"v3", "rooms", room, "typing",
-		c.opts.UserID}, body: body})
+func (s *session) setTyping(ctx context.Context, room string, on bool) error {
+	_, err := within(ctx, showTimeout, func(ctx context.Context) (*mautrix.RespTyping, error) {
+		return s.cli.UserTyping(ctx, id.RoomID(room), on, typingTTL)
+	})
+	return err
 }
 
 // Bounds of the search for an event that may have been sent. The homeserver may still be
@@ -295,7 +273,7 @@ const (
 	alreadyWait  = time.Second // before the second search
 	alreadyPage  = 100         // events of a page
 	alreadyPages = 10
-	alreadyOurs  = 50 // sent events, after which the search ends
+	alreadyOurs  = 100 // sent events, after which the search ends
 )
 
 // already looks for an event that a dead process may have sent to a room, by transaction id or by a mark in its
@@ -315,80 +293,28 @@ func (c *Channel) already(ctx context.Context, s *session, r room, txn, mark str
 
 // newestOf returns the id of the newest sent event in a room for which wanted is true,
 // or "" if none of the last few is.
-func (c *Channel) newestOf(ctx context.Context, s *session, r room, wanted func(event) bool) (string, error) {
-	filter, _ := json.Marshal(map[string]any{"senders": []string{c.opts.UserID}, "limit": alreadyPage})
-	q := url.Values{"dir": {"b"}, "limit": {strconv.Itoa(alreadyPage)}, "filter": {string(filter)}}
+func (c *Channel) newestOf(ctx context.Context, s *session, r room, wanted func(event) bool) (id string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	seen := 0
-	for range alreadyPages {
-		var page struct {
-			Chunk []json.RawMessage `json:"chunk"`
-			End   string            `json:"end"`
-		}
-		err := s.call(ctx, callTimeout, request{method: http.MethodGet, path: []any{"v3", "rooms", r.id, "messages"},
-			query: q, result: &page})
-		if err != nil {
-			return "", fmt.Errorf("look for a sent event: %w", err)
-		}
-		for _, e := range readEvents(page.Chunk) {
+	err = s.pages(ctx, r.id, "", map[string]any{"senders": []string{c.opts.UserID}, "limit": alreadyPage}, alreadyPage,
+		alreadyPages, func(e event) bool {
 			if e.Sender != c.opts.UserID {
-				continue
+				return true
 			}
 			if seen++; e.Type == typeEncrypted && s.crypto != nil {
 				e, _ = s.open(ctx, r.id, e)
 			}
 			if wanted(e) {
-				return e.ID, nil
+				id = e.ID
 			}
-		}
-		if seen >= alreadyOurs || page.End == "" || page.End == q.Get("from") {
-			break
-		}
-		q.Set("from", page.End)
-	}
-	return "", nil
+			return id == "" && seen < alreadyOurs
+		})
+	return id, err
 }
 
 // marked reports whether an event was sent with a mark. With fresh, edits do not count.
 func marked(e event, mark string, fresh bool) bool {
 	f := e.fields()
 	return e.Type == typeMessage && text(f[sentMark]) == mark && (!fresh || f["m.new_content"] == nil)
-}
-
-// before looks for a part among the messages sent by a process whose store was lost, if this store is a restored
-// backup. It returns the message if it is the same, and marks the part as a possible repeat if it cannot tell.
-func (c *Channel) before(ctx context.Context, s *session, r room, p *core.Part, bridge *Bridge) (string, error) {
-	if s.renewal.Salt == "" {
-		return "", nil
-	}
-	if !p.Again {
-		return "", c.qualify(ctx, s, r, p)
-	}
-	key, body := s.renewal.transaction(p.Key), Render(*p, bridge)["body"]
-	var found event
-	since, err := c.newestOf(ctx, s, r, func(e event) bool {
-		if found.ID == "" && (e.Txn == p.Key || marked(e, p.Key, false)) {
-			found = e
-		}
-		return e.Txn == key || marked(e, key, false)
-	})
-	if err != nil || since != "" {
-		return "", err
-	}
-	if found.ID == "" {
-		return "", c.qualify(ctx, s, r, p)
-	}
-	f := found.fields()
-	if found.Type == typeMessage && f["m.new_content"] != nil {
-		f = object(f["m.new_content"])
-	}
-	switch {
-	case found.Type != typeMessage:
-		*p = repeated(*p)
-		return "", nil
-	case text(f["body"]) == body && found.relation().kind == "m.replace":
-		return found.relation().target, nil
-	case text(f["body"]) == body:
-		return found.ID, nil
-	}
-	return "", c.qualify(ctx, s, r, p)
 }

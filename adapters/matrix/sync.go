@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"maunium.net/go/mautrix"
+	mid "maunium.net/go/mautrix/id"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
@@ -25,7 +26,8 @@ const (
 	syncLimit   = 100              // events of one room in a response; the rest is paged
 )
 
-// syncResponse holds the used parts of the response of /sync.
+// syncResponse holds the used parts of the response of /sync. Its events are read one by one: mautrix reads all or none,
+// and anybody can send an event that it cannot read, such as one with a number of 400 digits.
 type syncResponse struct {
 	NextBatch string `json:"next_batch"`
 	Rooms     struct {
@@ -34,9 +36,9 @@ type syncResponse struct {
 		Leave  map[string]joinedRoom  `json:"leave"`
 	} `json:"rooms"`
 
-	ToDevice    json.RawMessage `json:"to_device,omitempty"`
-	DeviceLists json.RawMessage `json:"device_lists,omitempty"`
-	KeyCounts   json.RawMessage `json:"device_one_time_keys_count,omitempty"`
+	ToDevice    eventList           `json:"to_device"`
+	DeviceLists mautrix.DeviceLists `json:"device_lists"`
+	KeyCounts   mautrix.OTKCount    `json:"device_one_time_keys_count"`
 }
 
 type eventList struct {
@@ -86,33 +88,26 @@ func filter() string {
 func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
 	var background sync.WaitGroup
 	defer background.Wait()
-	defer c.closeSession()
-	since, err := c.resume(ctx)
-	if err != nil {
-		return err
-	}
+	defer func() { c.end(c.session.Load()) }()
 	for pause := (channel.Backoff{}); ctx.Err() == nil; {
 		s, err := c.login(ctx)
 		if err != nil {
 			return err
 		}
-		next, err := c.step(ctx, s, r, since, &background)
+		err = c.step(ctx, s, r, &background)
 		switch e := refused(err); {
 		case err == nil:
 			pause = channel.Backoff{}
-			since = next
-			c.Report(c.well())
+			c.Report(c.twin(ctx))
 		case errors.Is(err, core.ErrFenced):
 			return err
 		case e != nil && e.loggedOut():
 			c.log.Warn("session ended by the server", zap.Bool("soft", e.SoftLogout))
-			s.close()
-			c.logout(s)
+			c.end(s)
 			pause.Wait(ctx, 0)
 		case ctx.Err() == nil:
 			if errors.Is(err, errReload) {
-				s.close()
-				c.logout(s)
+				c.end(s)
 			}
 			c.Report(fmt.Errorf("sync matrix: %w", err))
 			c.log.Warn("sync failed", zap.Error(err))
@@ -122,80 +117,55 @@ func (c *Channel) receive(ctx context.Context, r core.Receiver) error {
 	return ctx.Err()
 }
 
-func (c *Channel) closeSession() {
-	if s := c.session.Load(); s != nil {
-		s.close()
-		c.logout(s)
-	}
-}
-
-func (s *session) close() {
-	if s.crypto != nil {
+// end closes a session, if there is one.
+func (c *Channel) end(s *session) {
+	if s != nil && s.crypto != nil {
 		s.crypto.close()
 	}
+	c.logout(s)
 }
 
-func (c *Channel) resume(ctx context.Context) (string, error) {
-	for pause := (channel.Backoff{}); ; {
-		since, err := c.kept(ctx, keySync)
-		if err == nil {
-			err = c.recall(ctx)
-		}
-		if err == nil || ctx.Err() != nil {
-			return since, err
-		}
-		c.Report(err)
-		pause.Wait(ctx, 0)
-	}
-}
-
-func (c *Channel) recall(ctx context.Context) error {
+// recall returns the token of the last sync, and loads the states of bridges.
+func (c *Channel) recall(ctx context.Context) (since string, err error) {
 	for _, b := range c.rooms.home.bridges {
-		status, err := c.kept(ctx, keyStatus+b.Network)
-		if err != nil {
-			return err
-		}
-		if status != "" {
-			c.memory.status.Add(b.Network)
-		}
 		login, err := keptAs[loginState](ctx, c, keyLogin+b.Network)
 		if err != nil {
-			return err
+			return "", err
 		}
 		c.memory.logins.Set(b.Network, login)
 	}
-	return nil
+	return c.kept(ctx, keySync)
 }
 
-// step syncs once: r stores the events, and then step stores the token. It returns the token for the next sync.
-func (c *Channel) step(ctx context.Context, s *session, r core.Receiver, since string,
-	background *sync.WaitGroup) (string, error) {
+// step syncs once: r stores the events, and then step stores the token.
+func (c *Channel) step(ctx context.Context, s *session, r core.Receiver, background *sync.WaitGroup) error {
+	since, err := c.recall(ctx)
+	if err != nil {
+		return err
+	}
 	resp, err := c.poll(ctx, s, since)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if s.crypto != nil {
 		if err := s.crypto.sync(ctx, resp, since); err != nil {
-			return "", fmt.Errorf("receive keys: %w", err)
+			return fmt.Errorf("receive keys: %w", err)
 		}
 	}
 	b := &batch{c: c, s: s, first: since == "", state: map[string]string{}, read: map[string]string{}}
 	if err := b.fill(ctx, resp); err != nil {
-		return "", err
+		return err
 	}
 	if err := c.hand(ctx, r, b.in); err != nil {
-		return "", err
+		return err
 	}
 	b.state[keySync] = resp.NextBatch
 	b.state[keySynced] = strconv.FormatInt(c.now().UnixMilli(), 10)
 	if err := c.keep(ctx, b.state); err != nil {
-		return "", err
-	}
-	if err := c.sayUnreadable(ctx, s); err != nil {
-		return "", err
+		return err
 	}
 	background.Go(func() { c.after(ctx, s, b) })
-	return resp.NextBatch, nil
+	return c.sayUnreadable(ctx, s)
 }
 
 func (c *Channel) poll(ctx context.Context, s *session, since string) (*syncResponse, error) {
@@ -205,8 +175,7 @@ func (c *Channel) poll(ctx context.Context, s *session, since string) (*syncResp
 		q.Set("timeout", strconv.FormatInt(c.patience().Milliseconds(), 10))
 	}
 	var resp syncResponse
-	err := s.call(ctx, syncTimeout+syncWait, request{method: http.MethodGet, path: []any{"v3", "sync"},
-		query: q, result: &resp})
+	err := s.get(ctx, syncTimeout+syncWait, q, &resp, "v3", "sync")
 	if err == nil && resp.NextBatch == "" {
 		err = errors.New("the homeserver's sync response has no token")
 	}
@@ -242,21 +211,16 @@ func (c *Channel) after(ctx context.Context, s *session, b *batch) {
 		if !ok || !c.hasSpokenTo(ctx, who) {
 			continue
 		}
-		path := []any{"v3", "rooms", id, "receipt", "m.read", b.read[id]}
-		if err := s.call(ctx, showTimeout, request{method: http.MethodPost, path: path, body: struct{}{}}); err != nil &&
-			ctx.Err() == nil {
+		_, err := within(ctx, showTimeout, func(ctx context.Context) (any, error) {
+			return nil, s.cli.MarkRead(ctx, mid.RoomID(id), mid.EventID(b.read[id]))
+		})
+		if err != nil && ctx.Err() == nil {
 			c.log.Debug("message not marked as read", zap.Error(err))
 		}
 	}
 }
 
 func (c *Channel) hasSpokenTo(ctx context.Context, a core.Address) bool {
-	if c.memory.known.Has(a) {
-		return true
-	}
 	v, err := c.kept(ctx, keyOf(keySent, a))
-	if err == nil && v != "" {
-		c.memory.known.Add(a)
-	}
 	return err == nil && v != ""
 }
