@@ -27,8 +27,6 @@ const furthest = 10 * 366 * 24 * time.Hour
 func (c calendar) resolve(f when.Found) (time.Time, string, error) {
 	c.zone = cmp.Or(c.zone, time.UTC)
 	switch {
-	case f.Odd:
-		return time.Time{}, "", core.Refusal(c.faults.Odd)
 	case f.Wrong != "":
 		return time.Time{}, "", core.Refuse(c.faults.NoTime, f.Wrong)
 	case f.Cron != "":
