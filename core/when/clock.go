@@ -139,13 +139,18 @@ func (r *reader) bareHour(i, n, lead int, f *Found) bool {
 	return at && (i == 0 && !r.going || i+n == len(r.words) || r.apply(dayRules, i+n, &Found{}) > 0)
 }
 
-// wrong reads a time of day that does not exist, with the words before it: 25:00, 12:75, 25h.
+// wrong reads a time of day that does not exist, with the words before it: 25:00, 12:75, at 25, um 25 Uhr.
 func (r *reader) wrong(i, lead int, f *Found) int {
-	if _, form, _ := r.clockWord(r.word(i + lead)); !form || !r.going && lead == 0 {
+	w, n := r.word(i+lead), lead+1
+	_, form, _ := r.clockWord(w)
+	oclock := r.length(i+n, "oclock")
+	number := digits().MatchString(w) && (oclock > 0 || r.length(i, "at_hour") > 0 && r.bareHour(i, n, lead, f))
+	if !number && (!form || !r.going && lead == 0) {
 		return 0
 	}
-	f.Wrong, f.Times = r.said(i+lead, i+lead+1), []int{0}
-	return lead + 1
+	n += oclock
+	f.Wrong, f.Times = r.said(i+lead, i+n), []int{0}
+	return n
 }
 
 // timeOfDay reads a time of day without the words before it.
@@ -207,11 +212,11 @@ func (r *reader) part(i int, f *Found) int {
 	lead := 0
 	if r.going && (f.Date.Kind != NoDay || f.Times != nil || f.Repeat.Is()) {
 		lead = r.length(i, "in_the")
-	} else if _, _, timed := r.element(i+1, "timed", i); !timed || f.Times != nil {
+	} else if _, _, timed := r.element(i+1, "timed", i); !timed || f.Times != nil || !r.has(i, "part_before") {
 		return 0
 	}
 	p, n, ok := r.element(i+lead, "part", i)
-	if !ok || lead == 0 && !r.going && r.length(i, "part_after") > 0 {
+	if !ok {
 		return 0
 	}
 	f.Period = Period(p)

@@ -25,6 +25,7 @@ type Found struct {
 	Wrong  string // a time of day that does not exist, as written
 	Unread string // a word beside the time that may change it, and that is not understood
 	span   bool   // Date and Delta are from now
+	listed bool   // a weekday of a recurrence was read last
 }
 
 // Repeat is a recurrence.
@@ -281,8 +282,21 @@ func (r *reader) unread(f Found, used []stretch) string {
 			return w
 		}
 	}
-	if f.Repeat.Is() && len(used) > 0 {
-		return r.limit(read)
+	if w := r.together(read); w != "" || !f.Repeat.Is() || len(used) == 0 {
+		return w
+	}
+	return r.limit(read)
+}
+
+// together returns the first of two words of times that stand together and are not read, such as every other day.
+func (r *reader) together(read []bool) string {
+	for i := range r.words {
+		every := r.length(i, "every")
+		j := i + max(every, 1)
+		if !read[i] && j < len(r.words) && !read[j] && (every > 0 && r.has(j, "ordinal") ||
+			(every > 0 || r.timely(i)) && r.timely(j)) {
+			return r.written[i]
+		}
 	}
 	return ""
 }
@@ -375,5 +389,5 @@ func (r *reader) isNumber(i int) bool {
 // measured reports whether a word is a unit, or ends with a digit: a number after it belongs to it.
 func (r *reader) measured(i int) bool {
 	w := r.words[i]
-	return r.has(i, "unit", "oclock") || strings.ContainsAny(w[len(w)-1:], "0123456789")
+	return r.has(i, "unit") || r.has(i, "oclock") && len(r.word(i+1)) > 1 || strings.ContainsAny(w[len(w)-1:], "0123456789")
 }

@@ -15,8 +15,8 @@ type entry struct {
 	language string // of the people for whom it is read; empty: for all
 }
 
-// longest is the most words of a phrase.
-const longest = 5
+// beginning stands in a lexicon before a word that begins phrases. Its value is the most words of them.
+const beginning = " "
 
 // lexicon holds what the phrases of a class mean, by class. The classes are the keys of the section times of the
 // catalogues; the names of the calendar are in month and weekday, and the plurals of weekdays in weekdays.
@@ -26,7 +26,11 @@ var lexicon = sync.OnceValue(func() map[string]map[string]entry {
 		if out[class] == nil {
 			out[class] = map[string]entry{}
 		}
-		out[class][text.Fold(phrase)] = entry{value, language}
+		phrase = text.Fold(phrase)
+		out[class][phrase] = entry{value, language}
+		first, _, _ := strings.Cut(phrase, " ")
+		most := max(out[class][beginning+first].value, len(strings.Fields(phrase)))
+		out[class][beginning+first] = entry{value: most}
 	}
 	for language, classes := range words.Read[map[string][]string]("times") {
 		for class, list := range *classes {
@@ -58,7 +62,9 @@ var lexicon = sync.OnceValue(func() map[string]map[string]entry {
 		}
 	}
 	for name, day := range out["weekday"] {
-		add("weekdays", name+"s", "", day.value)
+		if !strings.HasPrefix(name, beginning) {
+			add("weekdays", name+"s", "", day.value)
+		}
 	}
 	return out
 })
@@ -102,7 +108,7 @@ func (r *reader) is(i int, class string) (value, n int) {
 		return 0, 0
 	}
 	phrases := lexicon()[class]
-	for n := min(longest, len(r.words)-i); n > 0; n-- {
+	for n := min(phrases[beginning+r.word(i)].value, len(r.words)-i); n > 0; n-- {
 		e, ok := phrases[strings.Join(r.words[i:i+n], " ")]
 		if ok && (e.language == "" || e.language == r.language || r.alone || r.language == "" && class != "short_weekday") {
 			return e.value, n

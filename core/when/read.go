@@ -41,7 +41,7 @@ var dayRules = []rule{
 	{strings.Fields("which short_weekday which_after? part?"), weekday},
 	{strings.Fields("start short_weekday which_after? part?"), weekday},
 	{strings.Fields("on? the? which run"), run},
-	{strings.Fields("on? the? run which_after"), run},
+	{strings.Fields("on? the? run which_one"), run},
 	{strings.Fields("on weekend"), run},
 	{strings.Fields("at? the weekend"), run},
 	{strings.Fields("on nth"), ofMonth},
@@ -51,7 +51,7 @@ var dayRules = []rule{
 	{strings.Fields("on ordinal edge"), ofMonth},
 	{strings.Fields("of_time any_month !day year?"), month},
 	{strings.Fields("which any_month year?"), month},
-	{strings.Fields("any_month which_after"), month},
+	{strings.Fields("any_month which_one"), month},
 	{strings.Fields("any_month year"), month},
 	{strings.Fields("!ahead month"), month},
 	{strings.Fields("!ahead introduced maybe_month"), month},
@@ -85,7 +85,7 @@ func weekday(m match, f *Found) {
 
 func run(m match, f *Found) {
 	n := 0
-	switch Which(cmp.Or(m.value("which_after"), m.value("which"))) {
+	switch Which(m.value("which_one") + m.value("which")) {
 	case Last:
 		n = -1
 	case NextOne, NextWeek:
@@ -101,7 +101,7 @@ func ofMonth(m match, f *Found) {
 
 func month(m match, f *Found) {
 	month := m.value("any_month") + m.value("month") + m.value("maybe_month")
-	which := Which(cmp.Or(m.value("which_after"), m.value("which")))
+	which := Which(m.value("which_one") + m.value("which"))
 	f.Date = Day{Kind: OfCalendar, Year: m.value("year"), Month: time.Month(month), Which: which}
 }
 
@@ -207,7 +207,7 @@ var repeatRules = []rule{
 	{strings.Fields("every compact"), func(m match, f *Found) {
 		f.Repeat = Repeat{Every: Unit(m.value("compact") % 10), N: m.value("compact") / 10}
 	}},
-	{strings.Fields("every long_unit !each_weekday"), func(m match, f *Found) {
+	{strings.Fields("every long_unit !weekday"), func(m match, f *Found) {
 		f.Repeat = Repeat{Every: Unit(m.value("long_unit")), N: 1}
 	}},
 }
@@ -227,8 +227,14 @@ func workdays(_ match, f *Found) {
 }
 
 func eachWeekday(m match, f *Found) {
-	day := m.value("weekdays") + m.value("each_weekday")
-	f.Repeat = Repeat{Every: Weeks, N: 1, Weekdays: append(f.Repeat.Weekdays, time.Weekday(day))}
+	days := f.Repeat.Weekdays
+	for _, name := range []string{"short_weekday", "weekday", "weekdays", "each_weekday"} {
+		if m.has(name) {
+			days = append(days, time.Weekday(m.value(name)))
+		}
+	}
+	f.Repeat = Repeat{Every: Weeks, N: 1, Weekdays: days}
+	f.listed = !m.has("part")
 	m.put(f, f.Date)
 }
 
@@ -240,15 +246,22 @@ func weekdaysFrom(first, last time.Weekday) []time.Weekday {
 	return out
 }
 
-// moreWeekdays read another weekday of a recurrence: every Monday and Thursday.
-var moreWeekdays = []rule{{strings.Fields("and? every? each_weekday part?"), eachWeekday}}
+// moreWeekdays read more weekdays of a recurrence: every Monday and Thursday. Short names are other words, too.
+var moreWeekdays = []rule{
+	{strings.Fields("and? every? weekday part?"), eachWeekday},
+	{strings.Fields("and? every? weekdays part?"), eachWeekday},
+	{strings.Fields("and every? short_weekday part?"), eachWeekday},
+	{strings.Fields("short_weekday and? each_weekday part?"), eachWeekday},
+}
 
 // repeated reads a recurrence: every Monday and Thursday, tous les jours, every 30 minutes, le 1er de chaque mois.
 func (r *reader) repeated(i int, f *Found) int {
+	listed := f.listed
+	f.listed = false
 	switch {
 	case f.whole():
 		return 0
-	case f.Repeat.Weekdays != nil && f.Times == nil:
+	case listed:
 		return r.apply(moreWeekdays, i, f)
 	case f.Repeat.Is():
 		return 0
@@ -277,7 +290,7 @@ var hourMin = text.Pattern(`^(\d{1,3})h(\d{2})(?:min|m)?$`)
 // span reads a time from now: in 20 minutes, dans une heure et demie, 2 days from now; at the start of a text also
 // 20 min. A time goes on with another amount.
 func (r *reader) span(i int, f *Found) int {
-	if r.going && (f.Delta > 0 || f.span) {
+	if r.going && f.span && !f.timed() {
 		and := r.length(i, "and")
 		if n := r.amount(i+and, f); n > 0 {
 			return and + n

@@ -121,10 +121,17 @@ func (r *reader) element(i int, name string, start int) (value, n int, ok bool) 
 	case "any_weekday":
 		value, n = r.first(i, "weekday", "short_weekday")
 	case "each_weekday":
-		value, n = r.first(i, "weekdays", "weekday", "short_weekday")
+		if value, n = r.first(i, "weekdays", "weekday"); n == 0 {
+			return r.element(i, "short_weekday", start)
+		}
 	case "short_weekday": // the shortest ones are words, too
 		value, n = r.is(i, name)
 		if _, _, timed := r.element(i+1, "timed", start); len(r.word(i)) < 3 && !timed && !r.alone {
+			n = 0
+		}
+	case "which_one":
+		value, n = r.is(i, "which_after")
+		if which := Which(value); which != NextOne && which != Last {
 			n = 0
 		}
 	case "part":
@@ -159,8 +166,8 @@ func (r *reader) first(i int, classes ...string) (value, n int) {
 
 // endsAt reports whether a phrase of a class ends before i.
 func (r *reader) endsAt(i int, class string) bool {
-	for n := 1; n <= longest; n++ {
-		if r.length(i-n, class) == n {
+	for n := range min(i, 3) {
+		if r.length(i-n-1, class) == n+1 {
 			return true
 		}
 	}

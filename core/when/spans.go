@@ -172,7 +172,7 @@ func Date(s, today string) (string, bool) {
 // filler reports whether a word beside a date says nothing more.
 func (r *reader) filler(w string) bool {
 	one := &reader{words: []string{w}, alone: true}
-	return one.has(0, "weekday", "short_weekday") && !one.has(0, "month", "maybe_month") || one.has(0, "on", "the", "of")
+	return one.has(0, "weekday", "short_weekday") && !one.has(0, "month", "maybe_month") || one.has(0, "filler")
 }
 
 // label returns the label of the one day that all words name.
