@@ -276,7 +276,7 @@ func Slug(theme string) (string, error) {
 	if strings.TrimSpace(theme) == "" {
 		return core.DefaultTheme, nil
 	}
-	words := strings.FieldsFunc(text.Unaccent(theme), func(r rune) bool { return !wordly(r) })
+	words := strings.FieldsFunc(text.Fold(theme), func(r rune) bool { return !wordly(r) })
 	slug := strings.Join(words, "-")
 	switch {
 	case slug == "":
@@ -305,7 +305,7 @@ func alike(a, b map[string]bool) bool {
 // contentWords returns the words of a statement that are not small.
 func contentWords(content string) map[string]bool {
 	out := map[string]bool{}
-	for _, w := range strings.FieldsFunc(text.Unaccent(content), func(r rune) bool { return !wordly(r) }) {
+	for _, w := range strings.FieldsFunc(text.Fold(content), func(r rune) bool { return !wordly(r) }) {
 		if utf8.RuneCountInString(w) > 1 && !smallWords(w) {
 			out[strings.TrimSuffix(w, "s")] = true
 		}

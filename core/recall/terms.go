@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/everthread/everthread/core/text"
 )
 
 // part is a word of a text and its terms, any of which matches it.
@@ -33,7 +35,7 @@ func (a *Analyzer) parts(run string) []part {
 		return a.wordParts(run, 1)
 	}
 	run = strings.Map(apostrophe, run)
-	joiner := func(r rune) bool { return r != '\'' && r != '-' && !isWordRune(r) && !invisible(r) }
+	joiner := func(r rune) bool { return r != '\'' && r != '-' && !isWordRune(r) && !text.Invisible(r) }
 	if strings.Contains(run, "'") && !strings.ContainsFunc(run, joiner) {
 		var out []part
 		for s := range strings.SplitSeq(run, "-") { // l'heure is heure, Ana's is Ana, don't is dont, I'll is I
@@ -57,7 +59,7 @@ func apostrophe(r rune) rune {
 // single returns the terms of one word: folded, and its stems.
 func (a *Analyzer) single(word string) part {
 	word = cutTo(word, 4*maxTerm)
-	lowered, folded := lower(word), cut(fold(word))
+	lowered, folded := text.Lower(word), cut(fold(word))
 	p := part{text: folded, weight: 1}
 	p.terms = appendNew(p.terms, folded)
 	if len(lowered) > maxTerm || folded == "" {

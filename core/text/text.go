@@ -1,5 +1,5 @@
-// Package text compares and shortens texts. It is pure. The terms of the full-text
-// index are folded by core/recall, whose rules have a version.
+// Package text folds, stems, cuts and shortens texts, in one way for all that compares them. It is pure. What is stored
+// depends on Fold and on the stems: terms of the full-text index, slugs and digests.
 package text
 
 import (
@@ -12,8 +12,6 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // Pattern returns a regular expression that is compiled at its first use: compiling a large one costs time at each
@@ -81,38 +79,6 @@ func Valued[T ~int](file, kind string) func() map[string]T {
 	})
 }
 
-// Fold returns s in a form for comparison: in lower case, without accents and other
-// marks, with one kind of apostrophe and of hyphen.
-func Fold(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.Is(unicode.Mn, r):
-			return -1
-		case r == '’':
-			return '\''
-		case r == '‐' || r == '‑':
-			return '-'
-		}
-		return unicode.ToLower(r)
-	}, norm.NFKD.String(s))
-}
-
-// Unaccent returns s in lower case and without the accents of Latin, Greek and Cyrillic letters. Marks that other
-// scripts need stay. Slugs and digests that are stored depend on it.
-func Unaccent(s string) string {
-	var last rune
-	out := strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) && unicode.In(last, unicode.Latin, unicode.Greek, unicode.Cyrillic) {
-			return -1
-		}
-		if !unicode.Is(unicode.M, r) { // the marks of a letter may come in any order
-			last = r
-		}
-		return unicode.ToLower(r)
-	}, norm.NFKD.String(s))
-	return norm.NFC.String(out)
-}
-
 // Digest identifies a statement: two that differ only in case, accents, white space or the punctuation around words
 // have the same digest. Signs within a word and those that have a meaning (1.5, C++, -5) count. It is hex SHA-256.
 func Digest(statement string) string {
@@ -127,7 +93,7 @@ func Digest(statement string) string {
 // bare returns the words of a statement without the punctuation around them.
 func bare(statement string) []string {
 	var out []string
-	for _, f := range strings.Fields(strings.ReplaceAll(Unaccent(statement), "’", "'")) {
+	for _, f := range strings.Fields(Fold(statement)) {
 		f = strings.TrimRightFunc(strings.TrimLeftFunc(f, opens), func(r rune) bool {
 			return opens(r) || strings.ContainsRune(".,;:!?…。、，！？：；", r)
 		})
