@@ -60,7 +60,7 @@ func constantCalls() []string {
 		"regexp.MustCompile", "errors.New", "fmt.Errorf", "strings.NewReplacer", "template.Must",
 		"language.MustParse", "language.Make", "language.NewMatcher", "big.NewInt", "netip.MustParsePrefix",
 		"netip.MustParseAddr", "base64.NewEncoding", "rangetable.Merge", "sync.OnceValue", "sync.OnceValues", "words.In",
-		"text.Listed", "text.OneOf", "text.Pattern", "text.Valued", "ast.NewNodeKind", "parser.NewContextKey",
+		"text.OneOf", "text.Pattern", "text.Phrases", "ast.NewNodeKind", "parser.NewContextKey",
 	}
 }
 

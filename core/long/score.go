@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // score sets the facts and the worth of each unit.
@@ -47,14 +48,14 @@ func wordsOf(s string) []word {
 	var out []word
 	first := true
 	for field := range strings.FieldsSeq(s) {
-		text := strings.TrimFunc(field, func(r rune) bool {
-			return !isWord(r) && !unicode.In(r, unicode.Sc) && !strings.ContainsRune("%@/", r)
+		bare := strings.TrimFunc(field, func(r rune) bool {
+			return !text.IsWord(r) && !unicode.In(r, unicode.Sc) && !strings.ContainsRune("%@/", r)
 		})
-		if text == "" {
+		if bare == "" {
 			first = first || strings.ContainsAny(field, ":-–—|")
 			continue
 		}
-		w := word{text: text, lower: strings.ReplaceAll(strings.ToLower(text), "’", "'"),
+		w := word{text: bare, lower: strings.ReplaceAll(strings.ToLower(bare), "’", "'"),
 			first: first || strings.IndexAny(field, "*_\"“«") == 0, last: field[len(field)-1]}
 		out = append(out, w)
 		first = w.last == ':' || strings.HasSuffix(field, ":**")

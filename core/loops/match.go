@@ -104,11 +104,10 @@ func (t topic) common(other topic) int {
 
 // negated reports whether a text says that something must not be done. Something not done yet is open, and not negated.
 func (t topic) negated() bool {
-	return slices.ContainsFunc(strings.Fields(t.plain), func(w string) bool {
-		return slices.Contains([]string{"never", "without", "stop", "jamais", "sans", "arreter", "nie", "niemals", "ohne",
-			"kein", "keine", "keinen"}, w)
-	})
+	return slices.ContainsFunc(strings.Fields(t.plain), negation)
 }
+
+var negation = text.OneOf("loops", "negations")
 
 func topicOf(a core.Analyzer, said string) topic {
 	fields := strings.FieldsFunc(text.Fold(said), func(r rune) bool {

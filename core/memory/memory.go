@@ -313,7 +313,5 @@ func contentWords(content string) map[string]bool {
 	return out
 }
 
-// smallWords have little meaning in English or French.
-var smallWords = text.OneOf("the an as by and of to in on at is are was has have for with that this it his her their my user le " +
-	"la les un une des du de et est sont dans pour avec que qui son sa ses mon ma mes il elle au aux en " +
-	"utilisateur")
+// smallWords have little meaning.
+var smallWords = text.OneOf("memory", "small")

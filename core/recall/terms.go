@@ -1,7 +1,6 @@
 package recall
 
 import (
-	_ "embed"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/words"
 )
 
 // part is a word of a text and its terms, any of which matches it.
@@ -172,21 +172,19 @@ func (a *Analyzer) possessed(s string) []part {
 	return out
 }
 
-// stopText holds the words that say nothing about the subject of a query, a line for each language.
-//
-//go:embed stops.txt
-var stopText string
-
-// stopWords returns the stop words of English, French, Russian, Chinese and languages.
+// stopWords returns the words that say nothing about the subject of a query, in English, French, Russian, Chinese and
+// languages.
 func stopWords(languages []string) map[string]bool {
 	stops := map[string]bool{}
-	for line := range strings.Lines(stopText) {
-		language, words, ok := strings.Cut(line, ": ")
-		if !ok || !slices.Contains([]string{"en", "fr", "ru", "zh"}, language) && !slices.Contains(languages, language) {
+	for language, lists := range words.Read[map[string][]string]("words.text") {
+		language = strings.TrimPrefix(language, "read/")
+		if !slices.Contains([]string{"en", "fr", "ru", "zh"}, language) && !slices.Contains(languages, language) {
 			continue
 		}
-		for _, w := range strings.Fields(words) {
-			stops[fold(w)] = true
+		for _, line := range (*lists)["small"] {
+			for w := range strings.SplitSeq(line, " | ") {
+				stops[fold(w)] = true
+			}
 		}
 	}
 	return stops

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -18,19 +17,6 @@ import (
 // start of a program that may never use it. It then panics if expr is invalid.
 func Pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
-
-// OneOf returns a function that reports whether a word is in a list, whose words are
-// separated by white space. The list is read at the first use.
-func OneOf(list string) func(word string) bool {
-	known := sync.OnceValue(func() map[string]bool {
-		out := map[string]bool{}
-		for w := range strings.FieldsSeq(list) {
-			out[w] = true
-		}
-		return out
-	})
-	return func(word string) bool { return known()[word] }
 }
 
 // Lists returns the lists in a file of words by their names. A line is "name: one | another";
@@ -47,36 +33,6 @@ func Lists(file string) map[string][]string {
 		}
 	}
 	return out
-}
-
-// Listed is OneOf for a list in a file of words; see Lists.
-func Listed(file, name string) func(word string) bool {
-	known := sync.OnceValue(func() map[string]bool {
-		out := map[string]bool{}
-		for _, w := range Lists(file)[name] {
-			out[w] = true
-		}
-		return out
-	})
-	return func(word string) bool { return known()[word] }
-}
-
-// Valued returns a function that returns the words of the lists "kind value" in a file of
-// words, with their values; see Lists. The file is read at the first use.
-func Valued[T ~int](file, kind string) func() map[string]T {
-	return sync.OnceValue(func() map[string]T {
-		out := map[string]T{}
-		for name, words := range Lists(file) {
-			of, number, _ := strings.Cut(name, " ")
-			value, err := strconv.Atoi(number)
-			for _, w := range words {
-				if of == kind && err == nil {
-					out[w] = T(value)
-				}
-			}
-		}
-		return out
-	})
 }
 
 // Digest identifies a statement: two that differ only in case, accents, white space or the punctuation around words

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/words"
 )
 
 func TestFold(t *testing.T) {
@@ -28,16 +29,32 @@ func TestFold(t *testing.T) {
 func TestLists(t *testing.T) {
 	t.Parallel()
 	got := text.Lists("# a: comment\n\na 1: one | two words\na 1: three\nb: *four: five\nno list\n")
-	if is := text.Listed("a: one | two words", "a"); !is("two words") || is("two") || is("") {
+	if is := text.OneOf("loops", "negations"); !is("never") || !is("jamais") || !is("nie") || is("two") || is("") {
 		t.Error("a word is not found, or found without being in the list")
-	}
-	values := text.Valued[int]("a 1: one\na -2: two\nb 3: three\na: none", "a")()
-	if !reflect.DeepEqual(values, map[string]int{"one": 1, "two": -2}) {
-		t.Errorf("got %v", values)
 	}
 	want := map[string][]string{"a 1": {"one", "two words", "three"}, "b": {"*four: five"}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestWords checks that the lists of words that are compared with folded ones are folded.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for _, section := range []string{"recall", "loops", "memory"} {
+		for language, lists := range words.Read[map[string][]string]("words." + section) {
+			for list, lines := range *lists {
+				for _, w := range strings.Split(strings.Join(lines, " | "), " | ") {
+					if n++; text.Fold(w) != w || strings.TrimSpace(w) != w {
+						t.Errorf("%s, words.%s, %s: %q is never found", language, section, list, w)
+					}
+				}
+			}
+		}
+	}
+	if n < 500 {
+		t.Errorf("there are %d words", n)
 	}
 }
 

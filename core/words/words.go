@@ -98,10 +98,13 @@ func In[T any](section string) func(tag string) *T {
 }
 
 // Read returns a section in every language that the program reads, by language: those of Languages, and those that it
-// reads and does not speak, in the folder read. Like the function of In it panics if one is wrong.
+// reads and does not speak, in the folder read, if they have it. Like the function of In it panics if one is wrong.
 func Read[T any](section string) map[string]*T {
 	out := map[string]*T{}
 	for _, language := range slices.Concat(languages(), readOnly()) {
+		if sectionOf(language, section) == nil && !slices.Contains(languages(), language) {
+			continue
+		}
 		out[language] = new(T)
 		if err := Fill(language, section, out[language]); err != nil {
 			panic(err)
@@ -177,15 +180,20 @@ func Fill(language, section string, into any) error {
 	if c == nil {
 		return fmt.Errorf("words: there is no %s.toml", language)
 	}
-	table := any(c)
+	if err := fill(language, reflect.ValueOf(into).Elem(), sectionOf(language, section)); err != nil {
+		return fmt.Errorf("words: %s.toml, section %s: %w", language, section, err)
+	}
+	return nil
+}
+
+// sectionOf returns a section of a catalogue, nil if it has none.
+func sectionOf(language, section string) any {
+	table := any(catalogues(language))
 	for key := range strings.SplitSeq(section, ".") {
 		t, _ := table.(catalogue)
 		table = t[key]
 	}
-	if err := fill(language, reflect.ValueOf(into).Elem(), table); err != nil {
-		return fmt.Errorf("words: %s.toml, section %s: %w", language, section, err)
-	}
-	return nil
+	return table
 }
 
 func fill(language string, into reflect.Value, from any) error {
