@@ -78,8 +78,8 @@ func constant(name *ast.Ident, value ast.Expr) bool {
 			// A method on a constant value, such as base64.NewEncoding(…).WithPadding(…).
 			return constant(name, inner.X)
 		}
-		own, ok := called.(*ast.Ident) // In and each, in words itself
-		return ok && (own.Name == "In" || own.Name == "each")
+		own, ok := called.(*ast.Ident) // In and each, in words itself, OneOf and Pattern in text
+		return ok && (own.Name == "In" || own.Name == "each" || own.Name == "OneOf" || own.Name == "Pattern")
 	case *ast.UnaryExpr:
 		return v.Op == token.AND && constant(name, v.X)
 	case *ast.CompositeLit, *ast.BasicLit:

@@ -91,7 +91,7 @@ func wordSet(s string) vocabulary {
 
 func (v vocabulary) add(lower string) {
 	v.exact[lower] = true
-	v.stems[stem(lower)] = true
+	v.stems[text.Stem(lower)] = true
 }
 
 // supports reports whether to believe a word: a number, address or name is in the message.
@@ -102,7 +102,7 @@ func (v vocabulary) supports(w *word) bool {
 	case hasDigit(w.text), strings.ContainsAny(w.text, "@/"), isNumberWord(w.lower):
 		return false
 	case isDense(w.text) && !strings.ContainsFunc(w.text, unicode.IsUpper), !isNameLike(w),
-		w.first && (isFunctionWord(w.lower) || isOpener(w.lower) || v.stems[stem(w.lower)]):
+		w.first && (isFunctionWord(w.lower) || isOpener(w.lower) || v.stems[text.Stem(w.lower)]):
 		return true
 	}
 	return v.hasParts(w)

@@ -103,7 +103,7 @@ func join(words []word) (string, []int) {
 
 // longest returns the longest known phrase at word i, and its number of words.
 func longest(known map[string]cue, joined string, at []int, i int) (int, cue) {
-	elided := elision(joined[at[i]:at[i+1]])
+	elided := at[i+1] - at[i] - len(text.Unelided(joined[at[i]:at[i+1]]))
 	for n := min(longestCue, len(at)-1-i); n > 0; n-- {
 		if c, ok := known[joined[at[i]:at[i+n]-1]]; ok {
 			return n, c
@@ -113,15 +113,4 @@ func longest(known map[string]cue, joined string, at []int, i int) (int, cue) {
 		}
 	}
 	return 0, cue{}
-}
-
-// elision returns the length of the French elision before a word: l'adresse, qu'on.
-func elision(word string) int {
-	if len(word) > 3 && word[1] == '\'' && strings.IndexByte("cdjlmnst", word[0]) >= 0 {
-		return 2
-	}
-	if strings.HasPrefix(word, "qu'") && len(word) > 4 {
-		return 3
-	}
-	return 0
 }

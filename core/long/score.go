@@ -79,7 +79,7 @@ func (r *reader) learn(words []word) {
 			r.common++
 			continue
 		}
-		r.count[stem(words[i].lower)]++
+		r.count[text.Stem(words[i].lower)]++
 	}
 }
 
@@ -95,18 +95,6 @@ func isForeign(words []word) bool {
 		}
 	}
 	return foreign >= 2 && foreign >= known
-}
-
-// stem cuts a word to its first letters: words of one family mostly share them.
-func stem(lower string) string {
-	n := 0
-	for i := range lower {
-		if n == 6 {
-			return lower[:i]
-		}
-		n++
-	}
-	return lower
 }
 
 // worth returns the facts in a sentence, and its worth in all.
@@ -151,7 +139,7 @@ func bold(s string) bool {
 func (r *reader) rarity(words []word) float64 {
 	rare := 0
 	for i := range words {
-		if w := words[i].lower; utf8.RuneCountInString(w) > 3 && !isFunctionWord(w) && r.count[stem(w)] == 1 {
+		if w := words[i].lower; utf8.RuneCountInString(w) > 3 && !isFunctionWord(w) && r.count[text.Stem(w)] == 1 {
 			rare++
 		}
 	}
@@ -213,7 +201,7 @@ func (t *tally) shape(i int) {
 // isDate reports whether a word is a day or month; "may" counts only beside a number.
 func (t *tally) isDate(i int) bool {
 	lower := t.words[i].lower
-	return isDate(lower[elision(lower):]) || lower == "may" && t.byNumber(i)
+	return isDate(text.Unelided(lower)) || lower == "may" && t.byNumber(i)
 }
 
 func (t *tally) byNumber(i int) bool {

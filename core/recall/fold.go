@@ -45,7 +45,8 @@ func fold(word string) string {
 // banned reports whether no term may hold r. It also drops what a decomposition makes, such as the space of a lone
 // accent.
 func banned(r rune) bool {
-	return r <= ' ' || r == utf8.RuneError || strings.ContainsRune("\"'`^\\", r) || unicode.IsSpace(r) || unicode.IsControl(r)
+	return r <= ' ' || r == utf8.RuneError || strings.ContainsRune("\"'`^\\", r) || unicode.IsSpace(r) ||
+		unicode.IsControl(r)
 }
 
 // umlauts returns the folded word as typed on a keyboard without umlauts, empty if it has none.

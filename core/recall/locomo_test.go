@@ -101,7 +101,8 @@ func (s rawSample) sample() (Sample, error) {
 	}
 	slices.SortStableFunc(out.Sessions, func(a, b Session) int { return a.At.Compare(b.At) })
 	for _, q := range s.QA {
-		out.Questions = append(out.Questions, Question{q.Question, jsonText(q.Answer), evidence(q.Evidence, known), q.Category})
+		out.Questions = append(out.Questions, Question{q.Question, jsonText(q.Answer), evidence(q.Evidence, known),
+			q.Category})
 	}
 	return out, nil
 }

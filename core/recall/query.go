@@ -71,7 +71,8 @@ func (q *Query) add(a *Analyzer, run string, c class) {
 	if run == "" {
 		return
 	}
-	bare := strings.TrimSuffix(strings.TrimSuffix(unelided(strings.Map(apostrophe, cutTo(run, 4*maxTerm))), "'s"), "'S")
+	bare := text.Unelided(strings.Map(apostrophe, cutTo(run, 4*maxTerm)))
+	bare = strings.TrimSuffix(strings.TrimSuffix(bare, "'s"), "'S")
 	q.tokens = append(q.tokens, token{text: cut(fold(bare))})
 	content := false
 	for _, p := range a.parts(run) {
@@ -238,6 +239,7 @@ var (
 	userWord     = text.OneOf("recall", "user")
 	botWord      = text.OneOf("recall", "assistant")
 	article      = text.OneOf("recall", "articles")
+	channelName  = text.OneOf("recall", "channels") // that are no other words
 	via          = text.OneOf("recall", "via")
 )
 
@@ -321,7 +323,7 @@ func (s *speakers) channel(tokens []token, i int, channels []string) {
 	if !slices.Contains(channels, t) {
 		return
 	}
-	if t == "telegram" || t == "whatsapp" || i > 0 && via(tokens[i-1].text) {
+	if channelName(t) || i > 0 && via(tokens[i-1].text) {
 		s.channels = append(s.channels, t)
 		s.tokens[i] = true
 	}

@@ -1,14 +1,13 @@
 package recall
 
 import (
+	"maps"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core/text"
-	"github.com/everthread/everthread/core/words"
 )
 
 // part is a word of a text and its terms, any of which matches it.
@@ -39,7 +38,7 @@ func (a *Analyzer) parts(run string) []part {
 	if strings.Contains(run, "'") && !strings.ContainsFunc(run, joiner) {
 		var out []part
 		for s := range strings.SplitSeq(run, "-") { // l'heure is heure, Ana's is Ana, don't is dont, I'll is I
-			out = append(out, a.possessed(unelided(strings.Trim(s, "'")))...)
+			out = append(out, a.possessed(text.Unelided(strings.Trim(s, "'")))...)
 		}
 		return out
 	}
@@ -132,22 +131,7 @@ func hump(r []rune, i int) bool {
 	return false
 }
 
-var (
-	elision     = regexp.MustCompile(`^(?i:l|d|j|m|t|s|n|c|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu|presqu)'`)
-	contraction = regexp.MustCompile(`^(?i:s|re|ve|ll|d|m|)$`)
-)
-
-// unelided returns s without French elisions: qu'est is est, but I'd and can't stay.
-func unelided(s string) string {
-	for elision.MatchString(s) {
-		_, rest, _ := strings.Cut(s, "'")
-		if contraction.MatchString(rest) || strings.EqualFold(rest, "t") {
-			return s
-		}
-		s = rest
-	}
-	return s
-}
+var contraction = regexp.MustCompile(`^(?i:s|re|ve|ll|d|m|)$`)
 
 func (a *Analyzer) possessed(s string) []part {
 	words := strings.Split(s, "'")
@@ -176,16 +160,8 @@ func (a *Analyzer) possessed(s string) []part {
 // languages.
 func stopWords(languages []string) map[string]bool {
 	stops := map[string]bool{}
-	for language, lists := range words.Read[map[string][]string]("words.text") {
-		language = strings.TrimPrefix(language, "read/")
-		if !slices.Contains([]string{"en", "fr", "ru", "zh"}, language) && !slices.Contains(languages, language) {
-			continue
-		}
-		for _, line := range (*lists)["small"] {
-			for w := range strings.SplitSeq(line, " | ") {
-				stops[fold(w)] = true
-			}
-		}
+	for _, language := range append([]string{"en", "fr", "ru", "zh"}, languages...) {
+		maps.Copy(stops, text.Small(language))
 	}
 	return stops
 }

@@ -32,4 +32,21 @@ func OneOf(section, list string) func(word string) bool {
 	return func(word string) bool { return known()[word] }
 }
 
+// Small returns the words of a language that say nothing about a subject, folded.
+func Small(language string) map[string]bool { return small()[language] }
+
+var small = sync.OnceValue(func() map[string]map[string]bool {
+	out := map[string]map[string]bool{}
+	for language, lists := range words.Read[map[string][]string]("words.text") {
+		all := map[string]bool{}
+		for _, line := range (*lists)["small"] {
+			for w := range strings.SplitSeq(line, " | ") {
+				all[Fold(w)] = true
+			}
+		}
+		out[strings.TrimPrefix(language, "read/")] = all
+	}
+	return out
+})
+
 var abbreviation = OneOf("text", "abbreviations")

@@ -383,11 +383,12 @@ func (r *reader) timely(i int) bool {
 // isNumber reports whether a word is a number that counts nothing else.
 func (r *reader) isNumber(i int) bool {
 	_, n := r.quantity(i)
-	return (n > 0 || fraction().MatchString(r.word(i)) || r.has(i, "amount")) && !r.has(i, "glue") && !r.has(i+1, "measure")
+	number := n > 0 || fraction().MatchString(r.word(i)) || r.has(i, "amount")
+	return number && !r.has(i, "glue") && !r.has(i+1, "measure")
 }
 
 // measured reports whether a word is a unit, or ends with a digit: a number after it belongs to it.
 func (r *reader) measured(i int) bool {
 	w := r.words[i]
-	return r.has(i, "unit") || r.has(i, "oclock") && len(r.word(i+1)) > 1 || strings.ContainsAny(w[len(w)-1:], "0123456789")
+	return r.has(i, "unit") || r.has(i, "oclock") && len(r.word(i+1)) > 1 || unicode.IsDigit(rune(w[len(w)-1]))
 }
