@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/words"
@@ -361,7 +362,7 @@ func (r *reader) zone(i int) int {
 		return 1
 	}
 	for n := 1; n <= 3 && i+n < len(r.words); n++ {
-		if w := r.written[i+n-1]; strings.ToLower(w[:1]) == w[:1] {
+		if first, _ := utf8.DecodeRuneInString(r.written[i+n-1]); !unicode.IsUpper(first) {
 			break
 		}
 		if r.has(i+n, "local") {
