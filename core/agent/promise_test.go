@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -285,12 +284,10 @@ func TestAReminderThatWasLookedUpIsNoPromise(t *testing.T) {
 // be tried.
 func allMarked(t *testing.T, answer string) {
 	t.Helper()
-	for _, l := range append(languages, language{reminders, []func() *regexp.Regexp{claimed}}) {
+	for _, l := range languages() {
 		for _, s := range sentences(answer) {
-			for n, p := range l.patterns {
-				if !l.speaks(s.text) && p().MatchString(s.text) {
-					t.Errorf("pattern %d of %q matches %q, which has no mark", n, l.marks[0], s.text)
-				}
+			if !has(s, l.marks) && l.promise.MatchString(s.text) || !has(s, l.claimMarks) && l.claim.MatchString(s.text) {
+				t.Errorf("a pattern of the language with the mark %q matches %q, which has none", l.marks[0], s.text)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 const (
@@ -42,9 +43,9 @@ func (d *draft) richer(a, b string) string {
 }
 
 // hardness counts the words of a text that are numbers or names.
-func hardness(text string) int {
+func hardness(s string) int {
 	n := 0
-	for _, w := range wordsOf(text) {
+	for _, w := range wordsOf(s) {
 		if hasDigit(w.text) || !w.first && isNameLike(&w) {
 			n++
 		}
@@ -59,7 +60,7 @@ func (d *draft) supports(given string) bool {
 	original := wordSet(d.m.Text)
 	for _, p := range split(given) {
 		ok := true
-		sentences(p.of(given), func(start, end int) {
+		text.Sentences(p.of(given), func(start, end int) {
 			for _, w := range wordsOf(p.of(given)[start:end]) {
 				ok = ok && original.supports(&w)
 			}
@@ -77,11 +78,11 @@ type vocabulary struct {
 	stems map[string]bool
 }
 
-func wordSet(text string) vocabulary {
+func wordSet(s string) vocabulary {
 	v := vocabulary{map[string]bool{}, map[string]bool{}}
-	for _, w := range wordsOf(text) {
+	for _, w := range wordsOf(s) {
 		v.add(w.lower)
-		for part := range strings.FieldsFuncSeq(w.lower, func(r rune) bool { return !isWord(r) }) {
+		for part := range strings.FieldsFuncSeq(w.lower, func(r rune) bool { return !text.IsWord(r) }) {
 			v.add(part)
 		}
 	}
@@ -90,7 +91,7 @@ func wordSet(text string) vocabulary {
 
 func (v vocabulary) add(lower string) {
 	v.exact[lower] = true
-	v.stems[stem(lower)] = true
+	v.stems[text.Stem(lower)] = true
 }
 
 // supports reports whether to believe a word: a number, address or name is in the message.
@@ -101,7 +102,7 @@ func (v vocabulary) supports(w *word) bool {
 	case hasDigit(w.text), strings.ContainsAny(w.text, "@/"), isNumberWord(w.lower):
 		return false
 	case isDense(w.text) && !strings.ContainsFunc(w.text, unicode.IsUpper), !isNameLike(w),
-		w.first && (isFunctionWord(w.lower) || isOpener(w.lower) || v.stems[stem(w.lower)]):
+		w.first && (isFunctionWord(w.lower) || isOpener(w.lower) || v.stems[text.Stem(w.lower)]):
 		return true
 	}
 	return v.hasParts(w)
@@ -109,7 +110,7 @@ func (v vocabulary) supports(w *word) bool {
 
 // hasParts reports whether the message has all parts of a compound name, such as Franco-Swiss.
 func (v vocabulary) hasParts(w *word) bool {
-	for part := range strings.FieldsFuncSeq(w.lower, func(r rune) bool { return !isWord(r) }) {
+	for part := range strings.FieldsFuncSeq(w.lower, func(r rune) bool { return !text.IsWord(r) }) {
 		if !v.exact[part] && utf8.RuneCountInString(part) > 2 {
 			return false
 		}
@@ -132,7 +133,7 @@ func (d *draft) believeUser(given string) (string, bool) {
 		if p.kind.isCode() || p.kind == quote {
 			continue // the original is kept in any case
 		}
-		sentences(p.of(given), func(start, end int) {
+		text.Sentences(p.of(given), func(start, end int) {
 			said := p.of(given)[start:end]
 			if len(wordsOf(said)) == 0 {
 				return // an ellipsis

@@ -1,35 +1,28 @@
 package long
 
 import (
-	_ "embed"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/words"
 )
-
-//go:embed cues.txt
-var cueText string
-
-//go:embed words.txt
-var wordText string
 
 var (
-	abbreviations  = text.Listed(wordText, "abbreviation")
-	conjunctions   = text.Listed(wordText, "conjunction")
-	foreignWords   = text.Listed(wordText, "foreign")
-	isCondition    = text.Listed(wordText, "condition")
-	isDate         = text.Listed(wordText, "date")
-	isFunctionWord = text.Listed(wordText, "function")
-	isNumberWord   = text.Listed(wordText, "number")
-	isOpener       = text.Listed(wordText, "opener")
-	isUnit         = text.Listed(wordText, "unit")
-	negations      = text.Listed(wordText, "negation")
-	denseSigns     = sync.OnceValue(func() []string { return text.Lists(wordText)["sign"] })
+	conjunctions   = text.OneOf("long", "conjunction")
+	foreignWords   = text.OneOf("long", "foreign")
+	isCondition    = text.OneOf("long", "condition")
+	isDate         = text.OneOf("long", "date")
+	isFunctionWord = text.OneOf("long", "function")
+	isNumberWord   = text.OneOf("long", "number")
+	isOpener       = text.OneOf("long", "opener")
+	isUnit         = text.OneOf("long", "unit")
+	negations      = text.OneOf("long", "negation")
+	denseSigns     = text.Phrases("long", "sign")
 )
 
-// longestCue is the most words of a phrase in cues.txt.
+// longestCue is the most words of a phrase in words.cues of the catalogues.
 const longestCue = 4
 
 // everywhere is the weight of phrases such as thanks, which are a whole sentence or its beginning.
@@ -40,18 +33,22 @@ type cue struct{ user, assistant float64 }
 
 var cues = sync.OnceValue(func() map[string]cue {
 	out := map[string]cue{}
-	for name, phrases := range text.Lists(cueText) {
-		whose, number, _ := strings.Cut(name, " ")
-		weight, _ := strconv.ParseFloat(number, 64) // always a number
-		for _, phrase := range phrases {
-			c := out[phrase]
-			if whose != "assistant" {
-				c.user = stronger(c.user, weight)
+	for _, lists := range words.Read[map[string][]string]("words.cues") {
+		for whose, lines := range *lists {
+			for _, line := range lines {
+				number, phrases, _ := strings.Cut(line, ": ")
+				weight, _ := strconv.ParseFloat(number, 64) // always a number
+				for phrase := range strings.SplitSeq(phrases, " | ") {
+					c := out[phrase]
+					if whose != "assistant" {
+						c.user = stronger(c.user, weight)
+					}
+					if whose != "user" {
+						c.assistant = stronger(c.assistant, weight)
+					}
+					out[phrase] = c
+				}
 			}
-			if whose != "user" {
-				c.assistant = stronger(c.assistant, weight)
-			}
-			out[phrase] = c
 		}
 	}
 	return out
@@ -106,7 +103,7 @@ func join(words []word) (string, []int) {
 
 // longest returns the longest known phrase at word i, and its number of words.
 func longest(known map[string]cue, joined string, at []int, i int) (int, cue) {
-	elided := elision(joined[at[i]:at[i+1]])
+	elided := at[i+1] - at[i] - len(text.Unelided(joined[at[i]:at[i+1]]))
 	for n := min(longestCue, len(at)-1-i); n > 0; n-- {
 		if c, ok := known[joined[at[i]:at[i+n]-1]]; ok {
 			return n, c
@@ -116,15 +113,4 @@ func longest(known map[string]cue, joined string, at []int, i int) (int, cue) {
 		}
 	}
 	return 0, cue{}
-}
-
-// elision returns the length of the French elision before a word: l'adresse, qu'on.
-func elision(word string) int {
-	if len(word) > 3 && word[1] == '\'' && strings.IndexByte("cdjlmnst", word[0]) >= 0 {
-		return 2
-	}
-	if strings.HasPrefix(word, "qu'") && len(word) > 4 {
-		return 3
-	}
-	return 0
 }

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 type kind uint8
@@ -253,7 +254,7 @@ func (d *draft) repeatOf(piece int) *Repeat {
 	return nil
 }
 
-func (d *draft) cutUnits(text string, pieces []piece) []unit {
+func (d *draft) cutUnits(s string, pieces []piece) []unit {
 	var out []unit
 	for i, p := range pieces {
 		if r := d.repeatOf(i); r != nil {
@@ -261,11 +262,11 @@ func (d *draft) cutUnits(text string, pieces []piece) []unit {
 			continue
 		}
 		if p.kind != prose && p.kind != item {
-			out = append(out, unit{text: p.of(text), kind: p.kind, start: p.start, end: p.end, piece: i})
+			out = append(out, unit{text: p.of(s), kind: p.kind, start: p.start, end: p.end, piece: i})
 			continue
 		}
-		sentences(p.of(text), func(start, end int) {
-			u := unit{text: text[p.start+start : p.start+end], kind: p.kind, start: p.start + start,
+		text.Sentences(p.of(s), func(start, end int) {
+			u := unit{text: s[p.start+start : p.start+end], kind: p.kind, start: p.start + start,
 				end: p.start + end, piece: i}
 			u.quotes = quotedWords(u.text)
 			out = append(out, u)
@@ -284,12 +285,13 @@ func quotedWords(s string) int {
 	}
 	total := 0
 	for i := 0; i < len(s); {
-		if n := quoted(s, i); n > 0 {
+		if n := text.Quoted(s, i); n > 0 {
 			total += wordCount(s[i : i+n])
 			i += n
 			continue
 		}
-		i += runeLen(s, i)
+		_, size := utf8.DecodeRuneInString(s[i:])
+		i += size
 	}
 	return total
 }

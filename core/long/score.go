@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // score sets the facts and the worth of each unit.
@@ -47,14 +48,14 @@ func wordsOf(s string) []word {
 	var out []word
 	first := true
 	for field := range strings.FieldsSeq(s) {
-		text := strings.TrimFunc(field, func(r rune) bool {
-			return !isWord(r) && !unicode.In(r, unicode.Sc) && !strings.ContainsRune("%@/", r)
+		bare := strings.TrimFunc(field, func(r rune) bool {
+			return !text.IsWord(r) && !unicode.In(r, unicode.Sc) && !strings.ContainsRune("%@/", r)
 		})
-		if text == "" {
+		if bare == "" {
 			first = first || strings.ContainsAny(field, ":-–—|")
 			continue
 		}
-		w := word{text: text, lower: strings.ReplaceAll(strings.ToLower(text), "’", "'"),
+		w := word{text: bare, lower: strings.ReplaceAll(strings.ToLower(bare), "’", "'"),
 			first: first || strings.IndexAny(field, "*_\"“«") == 0, last: field[len(field)-1]}
 		out = append(out, w)
 		first = w.last == ':' || strings.HasSuffix(field, ":**")
@@ -78,7 +79,7 @@ func (r *reader) learn(words []word) {
 			r.common++
 			continue
 		}
-		r.count[stem(words[i].lower)]++
+		r.count[text.Stem(words[i].lower)]++
 	}
 }
 
@@ -94,18 +95,6 @@ func isForeign(words []word) bool {
 		}
 	}
 	return foreign >= 2 && foreign >= known
-}
-
-// stem cuts a word to its first letters: words of one family mostly share them.
-func stem(lower string) string {
-	n := 0
-	for i := range lower {
-		if n == 6 {
-			return lower[:i]
-		}
-		n++
-	}
-	return lower
 }
 
 // worth returns the facts in a sentence, and its worth in all.
@@ -150,7 +139,7 @@ func bold(s string) bool {
 func (r *reader) rarity(words []word) float64 {
 	rare := 0
 	for i := range words {
-		if w := words[i].lower; utf8.RuneCountInString(w) > 3 && !isFunctionWord(w) && r.count[stem(w)] == 1 {
+		if w := words[i].lower; utf8.RuneCountInString(w) > 3 && !isFunctionWord(w) && r.count[text.Stem(w)] == 1 {
 			rare++
 		}
 	}
@@ -212,7 +201,7 @@ func (t *tally) shape(i int) {
 // isDate reports whether a word is a day or month; "may" counts only beside a number.
 func (t *tally) isDate(i int) bool {
 	lower := t.words[i].lower
-	return isDate(lower[elision(lower):]) || lower == "may" && t.byNumber(i)
+	return isDate(text.Unelided(lower)) || lower == "may" && t.byNumber(i)
 }
 
 func (t *tally) byNumber(i int) bool {

@@ -4,7 +4,6 @@ package loops
 
 import (
 	"context"
-	_ "embed" // small.txt
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -187,9 +186,6 @@ func named(open []core.Loop, id core.LoopID) core.Loop {
 	return core.Loop{}
 }
 
-//go:embed small.txt
-var smallWords string
-
 // small reports whether a word says nothing about the topic of a loop: articles, pronouns,
 // and usual phrases of loops (still, to do, decide whether).
-var small = text.OneOf(smallWords)
+var small = text.OneOf("loops", "small")

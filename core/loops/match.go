@@ -104,24 +104,20 @@ func (t topic) common(other topic) int {
 
 // negated reports whether a text says that something must not be done. Something not done yet is open, and not negated.
 func (t topic) negated() bool {
-	return slices.ContainsFunc(strings.Fields(t.plain), func(w string) bool {
-		return slices.Contains([]string{"never", "without", "stop", "jamais", "sans", "arreter", "nie", "niemals", "ohne",
-			"kein", "keine", "keinen"}, w)
-	})
+	return slices.ContainsFunc(strings.Fields(t.plain), negation)
 }
 
+var negation = text.OneOf("loops", "negations")
+
 func topicOf(a core.Analyzer, said string) topic {
-	fields := strings.FieldsFunc(text.Fold(said), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\''
-	})
+	fields := text.Words(said)
 	t := topic{plain: strings.Join(fields, " ")}
 	if t.plain == "" {
 		t.plain = strings.TrimSpace(said)
 	}
 	for _, f := range fields {
-		f = elided(f)
 		switch {
-		case f == "" || small(f):
+		case small(f):
 		case strings.ContainsFunc(f, unicode.IsDigit), strings.ContainsFunc(f, gapless):
 			t.words = append(t.words, word{f: 1})
 		default:
@@ -131,16 +127,6 @@ func topicOf(a core.Analyzer, said string) topic {
 		}
 	}
 	return t
-}
-
-// elided returns a word without a French elision: l'avion is avion. A suffix stays: Ana's is not Ana.
-func elided(f string) string {
-	f = strings.Trim(f, "'")
-	before, after, ok := strings.Cut(f, "'")
-	if ok && slices.Contains([]string{"l", "d", "j", "m", "t", "s", "c", "n", "qu", "jusqu", "lorsqu"}, before) {
-		return after
-	}
-	return f
 }
 
 // gapless reports whether a letter is of a script without gaps between words, whose terms are not forms of a word.

@@ -276,7 +276,7 @@ func Slug(theme string) (string, error) {
 	if strings.TrimSpace(theme) == "" {
 		return core.DefaultTheme, nil
 	}
-	words := strings.FieldsFunc(text.Unaccent(theme), func(r rune) bool { return !wordly(r) })
+	words := strings.FieldsFunc(text.Fold(theme), func(r rune) bool { return !text.IsWord(r) })
 	slug := strings.Join(words, "-")
 	switch {
 	case slug == "":
@@ -285,10 +285,6 @@ func Slug(theme string) (string, error) {
 		return "", core.Refuse("theme is too long: at most %d bytes, such as work or home-improvement", maxSlug)
 	}
 	return slug, nil
-}
-
-func wordly(r rune) bool {
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)
 }
 
 // alike reports whether two statements share three in five of their content words: one may then replace the other.
@@ -305,15 +301,13 @@ func alike(a, b map[string]bool) bool {
 // contentWords returns the words of a statement that are not small.
 func contentWords(content string) map[string]bool {
 	out := map[string]bool{}
-	for _, w := range strings.FieldsFunc(text.Unaccent(content), func(r rune) bool { return !wordly(r) }) {
+	for _, w := range text.Words(content) {
 		if utf8.RuneCountInString(w) > 1 && !smallWords(w) {
-			out[strings.TrimSuffix(w, "s")] = true
+			out[text.Stem(w)] = true
 		}
 	}
 	return out
 }
 
-// smallWords have little meaning in English or French.
-var smallWords = text.OneOf("the an as by and of to in on at is are was has have for with that this it his her their my user le " +
-	"la les un une des du de et est sont dans pour avec que qui son sa ses mon ma mes il elle au aux en " +
-	"utilisateur")
+// smallWords have little meaning.
+var smallWords = text.OneOf("memory", "small")

@@ -27,8 +27,6 @@ const furthest = 10 * 366 * 24 * time.Hour
 func (c calendar) resolve(f when.Found) (time.Time, string, error) {
 	c.zone = cmp.Or(c.zone, time.UTC)
 	switch {
-	case f.Odd:
-		return time.Time{}, "", core.Refusal(c.faults.Odd)
 	case f.Wrong != "":
 		return time.Time{}, "", core.Refuse(c.faults.NoTime, f.Wrong)
 	case f.Cron != "":
@@ -138,7 +136,13 @@ func (c calendar) expression(f when.Found) (string, error) {
 	if r.Every == when.Seconds || r.Every == when.Minutes && time.Duration(r.N)*time.Minute < c.MinEvery {
 		return "", core.Refuse(c.faults.Often, int(c.MinEvery.Minutes()))
 	}
-	if r.Every == when.Minutes || r.Every == when.Hours {
+	within := r.Every == when.Minutes || r.Every == when.Hours
+	ofMonth := f.Date.Kind == when.OfCalendar && (r.Yearly || r.Every == when.Months || r.Every == when.Years)
+	ofWeek := f.Date.Kind == when.OfWeek && r.Every == when.Weeks && r.Weekdays == nil
+	switch {
+	case f.Date.Kind != when.NoDay && !ofMonth && !ofWeek, within && (f.Times != nil || f.Period != when.AnyTime):
+		return "", core.Refusal(c.faults.Odd) // a day or a time that the expression would drop
+	case within:
 		return c.withinDays(f)
 	}
 	clock, err := c.clocks(f)

@@ -34,7 +34,7 @@ func (s Settings) Parse(text string, now time.Time, loc *time.Location,
 	if !ok {
 		return at, "", text, core.Unread(faults.Nothing)
 	}
-	if f.Unread != "" && !f.Odd && f.Wrong == "" {
+	if f.Unread != "" && f.Wrong == "" {
 		return at, "", rest, core.Unread(fmt.Sprintf(faults.Left, f.Unread))
 	}
 	at, cron, err = calendar{Settings: s, faults: faults, now: now, zone: loc}.resolve(f)

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 var _ core.Analyzer = (*Analyzer)(nil)
@@ -141,7 +142,7 @@ const maxPieces = 200
 // compound reads a run with joiners: an identifier, number, address, path or words
 // with hyphens. The whole is a part, and so are its pieces and words.
 func (a *Analyzer) compound(run string) []part {
-	words := strings.FieldsFunc(run, func(r rune) bool { return !isWordRune(r) && !invisible(r) })
+	words := strings.FieldsFunc(run, func(r rune) bool { return !isWordRune(r) && !text.Invisible(r) })
 	whole := fold(cutTo(run, 4*maxTerm))
 	switch {
 	case len(words) == 0:

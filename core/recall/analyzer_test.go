@@ -124,16 +124,16 @@ func TestQueries(t *testing.T) {
 		{"'; DROP TABLE messages; --", "drop table messages", ""},
 	} {
 		q := a.Query(c.query)
-		if got := words(q.Words); got != c.words {
+		if got := wordText(q.Words); got != c.words {
 			t.Errorf("%q: got words %q, want %q", c.query, got, c.words)
 		}
-		if got := words(q.Stops); got != c.stops {
+		if got := wordText(q.Stops); got != c.stops {
 			t.Errorf("%q: got stop words %q, want %q", c.query, got, c.stops)
 		}
 	}
 }
 
-func words(ws []Word) string {
+func wordText(ws []Word) string {
 	var out []string
 	for _, w := range ws {
 		s := w.Text

@@ -28,70 +28,25 @@ import (
 	"github.com/blevesearch/snowballstem/swedish"
 	"github.com/blevesearch/snowballstem/tamil"
 	"github.com/blevesearch/snowballstem/turkish"
-	"golang.org/x/text/unicode/norm"
+
+	"github.com/everthread/everthread/core/text"
 )
 
-// letters maps letters that have no decomposition to their usual plain spelling, and
-// merges letters that people write alike.
-var letters = map[rune]string{
-	'ß': "ss", 'œ': "oe", 'æ': "ae", 'ø': "o", 'ł': "l", 'đ': "d", 'ð': "d", 'þ': "th", 'ħ': "h", 'ı': "i",
-	'ŋ': "n", 'ĸ': "k", 'ſ': "s", 'ς': "σ", 'ŧ': "t", 'ə': "e",
-	'ى': "ي", 'ی': "ي", 'ک': "ك", 'ة': "ه", 'ٱ': "ا",
-}
-
-// digits are the zeros of scripts with digits of their own.
-var digits = []rune{'٠', '۰', '०', '০', '๐', '໐', '၀', '០'}
-
-// fold returns word in lower case, without accents, points, tatweel and invisible
-// characters, and with plain letters for variants of width and font.
+// fold returns a word as text.Fold does, without what no term may hold.
 func fold(word string) string {
-	if s, ok := foldASCII(word); ok {
-		return s
-	}
-	var b strings.Builder
-	b.Grow(len(word))
-	for _, r := range norm.NFKD.String(strings.ToLower(word)) {
-		r = unicode.ToLower(r)
-		if drop(r) || r == utf8.RuneError || banned(r) {
-			continue
-		}
-		if s, ok := letters[r]; ok {
-			b.WriteString(s)
-			continue
-		}
-		b.WriteRune(digit(r))
-	}
-	return norm.NFC.String(b.String())
-}
-
-// banned reports whether no term may hold r. It also drops what a decomposition makes,
-// such as the space of a lone accent.
-func banned(r rune) bool {
-	return r <= ' ' || strings.ContainsRune("\"'`^\\", r) || unicode.IsSpace(r) || unicode.IsControl(r)
-}
-
-// foldASCII folds a word without signs that need more care.
-func foldASCII(word string) (string, bool) {
-	for i := range len(word) {
-		if word[i] >= utf8.RuneSelf || banned(rune(word[i])) {
-			return "", false
-		}
-	}
-	return strings.ToLower(word), true
-}
-
-// lower returns word as stemmers expect it: in lower case and composed, with accents, without invisible characters.
-func lower(word string) string {
-	if s, ok := foldASCII(word); ok {
-		return s
-	}
-	word = strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || invisible(r) || semitic(r) {
+	return strings.Map(func(r rune) rune {
+		if banned(r) {
 			return -1
 		}
 		return r
-	}, word)
-	return norm.NFKC.String(strings.ToLower(word))
+	}, text.Fold(word))
+}
+
+// banned reports whether no term may hold r. It also drops what a decomposition makes, such as the space of a lone
+// accent.
+func banned(r rune) bool {
+	return r <= ' ' || r == utf8.RuneError || strings.ContainsRune("\"'`^\\", r) || unicode.IsSpace(r) ||
+		unicode.IsControl(r)
 }
 
 // umlauts returns the folded word as typed on a keyboard without umlauts, empty if it has none.
@@ -100,53 +55,6 @@ func umlauts(lowered string) string {
 		return ""
 	}
 	return fold(strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "ø", "oe", "å", "aa").Replace(lowered))
-}
-
-func digit(r rune) rune {
-	for _, zero := range digits {
-		if r >= zero && r < zero+10 {
-			return '0' + r - zero
-		}
-	}
-	return r
-}
-
-// drop reports whether folding leaves a decomposed rune out: accents of Latin,
-// Greek and Cyrillic. Vowel signs of other scripts stay, they are letters.
-func drop(r rune) bool {
-	switch {
-	case r < 0x0300:
-		return r == 0x00AD
-	case r <= 0x036F, r >= 0x0483 && r <= 0x0487, r >= 0x1AB0 && r <= 0x1AFF, r >= 0x1DC0 && r <= 0x1DFF,
-		r >= 0x20D0 && r <= 0x20FF, r >= 0xFE20 && r <= 0xFE2F:
-		return true
-	}
-	return semitic(r) || invisible(r)
-}
-
-// semitic reports whether r is a Hebrew point, an Arabic diacritic or tatweel.
-func semitic(r rune) bool {
-	switch {
-	case r < 0x0591 || r > 0x06ED:
-		return false
-	case r <= 0x05C7:
-		return unicode.Is(unicode.Mn, r)
-	}
-	return r == 0x0640 || r >= 0x0610 && r <= 0x06ED && unicode.Is(unicode.Mn, r)
-}
-
-// invisible reports whether r has no width: a joiner, direction, variation selector or tag.
-func invisible(r rune) bool {
-	switch {
-	case r < 0x00AD:
-		return false
-	case r == 0x00AD, r == 0x034F, r == 0x061C, r == 0x180E, r == 0xFEFF:
-		return true
-	case r >= 0x200B && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x2060 && r <= 0x2069,
-		r >= 0xFE00 && r <= 0xFE0F, r >= 0xE0000 && r <= 0xE01EF:
-		return true
-	}
-	return false
 }
 
 type stemmer func(*snowballstem.Env) bool

@@ -84,7 +84,7 @@ func ReadLoCoMo(r io.Reader) ([]Sample, error) {
 }
 
 func (s rawSample) sample() (Sample, error) {
-	user, assistant := text(s.Conversation["speaker_a"]), text(s.Conversation["speaker_b"])
+	user, assistant := jsonText(s.Conversation["speaker_a"]), jsonText(s.Conversation["speaker_b"])
 	out := Sample{Name: s.ID, Names: map[string]core.Role{user: core.RoleUser, assistant: core.RoleAssistant}}
 	known := map[string]bool{}
 	for _, n := range s.sessions() {
@@ -101,13 +101,14 @@ func (s rawSample) sample() (Sample, error) {
 	}
 	slices.SortStableFunc(out.Sessions, func(a, b Session) int { return a.At.Compare(b.At) })
 	for _, q := range s.QA {
-		out.Questions = append(out.Questions, Question{q.Question, text(q.Answer), evidence(q.Evidence, known), q.Category})
+		out.Questions = append(out.Questions, Question{q.Question, jsonText(q.Answer), evidence(q.Evidence, known),
+			q.Category})
 	}
 	return out, nil
 }
 
-// text returns a JSON string, or another value as it is written.
-func text(raw json.RawMessage) string {
+// jsonText returns a JSON string, or another value as it is written.
+func jsonText(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
 		return string(raw)
@@ -135,7 +136,7 @@ func (s rawSample) session(n int, user string) (Session, error) {
 	if err := json.Unmarshal(s.Conversation[name], &turns); err != nil {
 		return Session{}, fmt.Errorf("turns: %w", err)
 	}
-	began := strings.TrimSpace(text(s.Conversation[name+"_date_time"])) // such as 1:56 pm on 8 May, 2023
+	began := strings.TrimSpace(jsonText(s.Conversation[name+"_date_time"])) // such as 1:56 pm on 8 May, 2023
 	at, err := time.Parse("3:04 PM on 2 January, 2006",
 		strings.NewReplacer("am on", "AM on", "pm on", "PM on").Replace(began))
 	if err != nil {

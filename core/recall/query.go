@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/when"
 )
 
@@ -43,10 +44,10 @@ type token struct {
 const kanaWeight = 0.3
 
 // Query reads the text of a query. There is no syntax: AND, * and brackets are text.
-func (a *Analyzer) Query(text string) Query {
-	text = cutTo(text, maxQuery)
-	q := Query{Phrases: phrases(text)}
-	pieces(text, func(run string, c class, _ int) bool {
+func (a *Analyzer) Query(said string) Query {
+	said = cutTo(said, maxQuery)
+	q := Query{Phrases: phrases(said)}
+	pieces(said, func(run string, c class, _ int) bool {
 		q.add(a, run, c)
 		return len(q.Words) < maxWords && len(q.tokens) < 4*maxWords
 	})
@@ -70,7 +71,8 @@ func (q *Query) add(a *Analyzer, run string, c class) {
 	if run == "" {
 		return
 	}
-	bare := strings.TrimSuffix(strings.TrimSuffix(unelided(strings.Map(apostrophe, cutTo(run, 4*maxTerm))), "'s"), "'S")
+	bare := text.Unelided(strings.Map(apostrophe, cutTo(run, 4*maxTerm)))
+	bare = strings.TrimSuffix(strings.TrimSuffix(bare, "'s"), "'S")
 	q.tokens = append(q.tokens, token{text: cut(fold(bare))})
 	content := false
 	for _, p := range a.parts(run) {
@@ -187,7 +189,7 @@ func (a *Analyzer) understand(text string, names map[string]core.Role, dir *core
 	for _, w := range q.Words {
 		_, dated := parts[w.token]
 		switch {
-		case in.spans != nil && (dated || has(dayWords, w.Text)):
+		case in.spans != nil && (dated || dayWords(w.Text)):
 			continue
 		case in.speakers.tokens[w.token]:
 			w.Weight *= set.NameWord
@@ -205,11 +207,7 @@ func (a *Analyzer) understand(text string, names map[string]core.Role, dir *core
 }
 
 // dayWords are the words of questions for all that was said on a day: what happened, was war los, qu'avons-nous fait.
-const dayWords = "happened happen talked talk talking discussed discuss spoke speak chatted said say told tell did do done up " +
-	"conversation conversations summary recap day days week weeks everything " +
-	"passe fait parle discute dit raconte resume jour jours journee semaine tout " +
-	"passiert geschehen los gesprochen geredet besprochen gesagt gemacht erzahlt gesprach gesprache zusammenfassung tag " +
-	"tage woche alles unterhalten"
+var dayWords = text.OneOf("recall", "days")
 
 // within reports whether any of the spans has a day.
 func within(spans []when.Span, label string) bool {
@@ -234,15 +232,15 @@ type speakers struct {
 }
 
 // Words that mean a speaker only in "what did I say", "what did you tell me".
-const (
-	speechWords = "say said tell told ask asked mention mentioned write wrote promise promised explain explained suggest suggested recommend recommended talk talked " +
-		"dit demande parle raconte mentionne ecrit promis explique suggere propose recommande conseille " +
-		"gesagt gefragt erzahlt erwahnt geschrieben versprochen vorgeschlagen empfohlen dije dijiste dicho pregunte preguntado conte contado"
-	firstPerson  = "i je ai ich yo he"
-	secondPerson = "you tu vous as avez du sie has"
-	userWords    = "user utilisateur utilisatrice benutzer nutzer usuario"
-	botWords     = "assistant assistante assistent asistente bot ai"
-	articles     = "the le la l der die el"
+var (
+	speechWord   = text.OneOf("recall", "speech")
+	firstPerson  = text.OneOf("recall", "first_person")
+	secondPerson = text.OneOf("recall", "second_person")
+	userWord     = text.OneOf("recall", "user")
+	botWord      = text.OneOf("recall", "assistant")
+	article      = text.OneOf("recall", "articles")
+	channelName  = text.OneOf("recall", "channels") // that are no other words
+	via          = text.OneOf("recall", "via")
 )
 
 // speechReach is the greatest distance of a verb from its subject before it, in words.
@@ -256,11 +254,11 @@ func namedIn(tokens []token, names map[string]core.Role, channels []string) spea
 	}
 	for i, t := range tokens {
 		switch {
-		case has(userWords, t.text) && addressed(tokens, i):
+		case userWord(t.text) && addressed(tokens, i):
 			s.say(core.RoleUser, i)
-		case has(botWords, t.text) && addressed(tokens, i):
+		case botWord(t.text) && addressed(tokens, i):
 			s.say(core.RoleAssistant, i)
-		case has(speechWords, t.text):
+		case speechWord(t.text):
 			s.subject(tokens, i)
 		}
 		s.channel(tokens, i, channels)
@@ -268,11 +266,8 @@ func namedIn(tokens []token, names map[string]core.Role, channels []string) spea
 	return s
 }
 
-// has reports whether a list of words, separated by blanks, holds a word.
-func has(list, word string) bool { return slices.Contains(strings.Fields(list), word) }
-
 // addressed reports whether a word such as user means the speaker: first, or after "the".
-func addressed(tokens []token, i int) bool { return i == 0 || has(articles, tokens[i-1].text) }
+func addressed(tokens []token, i int) bool { return i == 0 || article(tokens[i-1].text) }
 
 func (s *speakers) say(role core.Role, tokens ...int) {
 	switch role {
@@ -312,10 +307,10 @@ func (s *speakers) subject(tokens []token, i int) {
 		case s.tokens[k]: // a person named already
 			s.tokens[i] = true
 			return
-		case has(firstPerson, t), strings.HasSuffix(t, "-je"):
+		case firstPerson(t), strings.HasSuffix(t, "-je"):
 			s.say(core.RoleUser, i)
 			return
-		case has(secondPerson, t), strings.HasSuffix(t, "-tu"), strings.HasSuffix(t, "-vous"):
+		case secondPerson(t), strings.HasSuffix(t, "-tu"), strings.HasSuffix(t, "-vous"):
 			s.say(core.RoleAssistant, i)
 			return
 		}
@@ -328,8 +323,7 @@ func (s *speakers) channel(tokens []token, i int, channels []string) {
 	if !slices.Contains(channels, t) {
 		return
 	}
-	if has("telegram whatsapp", t) || i > 0 && has("on via in over through by from sur par en uber auf im por desde",
-		tokens[i-1].text) {
+	if channelName(t) || i > 0 && via(tokens[i-1].text) {
 		s.channels = append(s.channels, t)
 		s.tokens[i] = true
 	}

@@ -57,7 +57,7 @@ func TestWhoIsNamed(t *testing.T) {
 		if got := strings.Join(who, " "); got != c.who {
 			t.Errorf("%q: got %q, want %q", c.query, got, c.who)
 		}
-		if got := words(in.words); got != c.words {
+		if got := wordText(in.words); got != c.words {
 			t.Errorf("%q: got words %q, want %q", c.query, got, c.words)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/everthread/everthread/core/text"
 )
 
 // class is the kind of a rune.
@@ -81,7 +83,7 @@ func classOfWestern(r rune) class {
 		return word // apostrophes
 	case unicode.In(r, unicode.Pi, unicode.Pf, unicode.Ps, unicode.Pe), r == 0x201A, r == 0x201E, r == 0xFF02:
 		return gap // quotes and brackets of all kinds
-	case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsNumber(r), invisible(r), unicode.IsPunct(r),
+	case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsNumber(r), text.Invisible(r), unicode.IsPunct(r),
 		unicode.IsSymbol(r):
 		return word
 	}

@@ -1,12 +1,13 @@
 package recall
 
 import (
-	_ "embed"
+	"maps"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/everthread/everthread/core/text"
 )
 
 // part is a word of a text and its terms, any of which matches it.
@@ -33,11 +34,11 @@ func (a *Analyzer) parts(run string) []part {
 		return a.wordParts(run, 1)
 	}
 	run = strings.Map(apostrophe, run)
-	joiner := func(r rune) bool { return r != '\'' && r != '-' && !isWordRune(r) && !invisible(r) }
+	joiner := func(r rune) bool { return r != '\'' && r != '-' && !isWordRune(r) && !text.Invisible(r) }
 	if strings.Contains(run, "'") && !strings.ContainsFunc(run, joiner) {
 		var out []part
 		for s := range strings.SplitSeq(run, "-") { // l'heure is heure, Ana's is Ana, don't is dont, I'll is I
-			out = append(out, a.possessed(unelided(strings.Trim(s, "'")))...)
+			out = append(out, a.possessed(text.Unelided(strings.Trim(s, "'")))...)
 		}
 		return out
 	}
@@ -57,7 +58,7 @@ func apostrophe(r rune) rune {
 // single returns the terms of one word: folded, and its stems.
 func (a *Analyzer) single(word string) part {
 	word = cutTo(word, 4*maxTerm)
-	lowered, folded := lower(word), cut(fold(word))
+	lowered, folded := text.Lower(word), cut(fold(word))
 	p := part{text: folded, weight: 1}
 	p.terms = appendNew(p.terms, folded)
 	if len(lowered) > maxTerm || folded == "" {
@@ -130,22 +131,7 @@ func hump(r []rune, i int) bool {
 	return false
 }
 
-var (
-	elision     = regexp.MustCompile(`^(?i:l|d|j|m|t|s|n|c|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu|presqu)'`)
-	contraction = regexp.MustCompile(`^(?i:s|re|ve|ll|d|m|)$`)
-)
-
-// unelided returns s without French elisions: qu'est is est, but I'd and can't stay.
-func unelided(s string) string {
-	for elision.MatchString(s) {
-		_, rest, _ := strings.Cut(s, "'")
-		if contraction.MatchString(rest) || strings.EqualFold(rest, "t") {
-			return s
-		}
-		s = rest
-	}
-	return s
-}
+var contraction = regexp.MustCompile(`^(?i:s|re|ve|ll|d|m|)$`)
 
 func (a *Analyzer) possessed(s string) []part {
 	words := strings.Split(s, "'")
@@ -170,22 +156,12 @@ func (a *Analyzer) possessed(s string) []part {
 	return out
 }
 
-// stopText holds the words that say nothing about the subject of a query, a line for each language.
-//
-//go:embed stops.txt
-var stopText string
-
-// stopWords returns the stop words of English, French, Russian, Chinese and languages.
+// stopWords returns the words that say nothing about the subject of a query, in English, French, Russian, Chinese and
+// languages.
 func stopWords(languages []string) map[string]bool {
 	stops := map[string]bool{}
-	for line := range strings.Lines(stopText) {
-		language, words, ok := strings.Cut(line, ": ")
-		if !ok || !slices.Contains([]string{"en", "fr", "ru", "zh"}, language) && !slices.Contains(languages, language) {
-			continue
-		}
-		for _, w := range strings.Fields(words) {
-			stops[fold(w)] = true
-		}
+	for _, language := range append([]string{"en", "fr", "ru", "zh"}, languages...) {
+		maps.Copy(stops, text.Small(language))
 	}
 	return stops
 }

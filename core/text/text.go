@@ -1,5 +1,5 @@
-// Package text compares and shortens texts. It is pure. The terms of the full-text
-// index are folded by core/recall, whose rules have a version.
+// Package text folds, stems, cuts and shortens texts, in one way for all that compares them. It is pure. What is stored
+// depends on Fold and on the stems: terms of the full-text index, slugs and digests.
 package text
 
 import (
@@ -7,32 +7,16 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // Pattern returns a regular expression that is compiled at its first use: compiling a large one costs time at each
 // start of a program that may never use it. It then panics if expr is invalid.
 func Pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
-
-// OneOf returns a function that reports whether a word is in a list, whose words are
-// separated by white space. The list is read at the first use.
-func OneOf(list string) func(word string) bool {
-	known := sync.OnceValue(func() map[string]bool {
-		out := map[string]bool{}
-		for w := range strings.FieldsSeq(list) {
-			out[w] = true
-		}
-		return out
-	})
-	return func(word string) bool { return known()[word] }
 }
 
 // Lists returns the lists in a file of words by their names. A line is "name: one | another";
@@ -51,68 +35,6 @@ func Lists(file string) map[string][]string {
 	return out
 }
 
-// Listed is OneOf for a list in a file of words; see Lists.
-func Listed(file, name string) func(word string) bool {
-	known := sync.OnceValue(func() map[string]bool {
-		out := map[string]bool{}
-		for _, w := range Lists(file)[name] {
-			out[w] = true
-		}
-		return out
-	})
-	return func(word string) bool { return known()[word] }
-}
-
-// Valued returns a function that returns the words of the lists "kind value" in a file of
-// words, with their values; see Lists. The file is read at the first use.
-func Valued[T ~int](file, kind string) func() map[string]T {
-	return sync.OnceValue(func() map[string]T {
-		out := map[string]T{}
-		for name, words := range Lists(file) {
-			of, number, _ := strings.Cut(name, " ")
-			value, err := strconv.Atoi(number)
-			for _, w := range words {
-				if of == kind && err == nil {
-					out[w] = T(value)
-				}
-			}
-		}
-		return out
-	})
-}
-
-// Fold returns s in a form for comparison: in lower case, without accents and other
-// marks, with one kind of apostrophe and of hyphen.
-func Fold(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.Is(unicode.Mn, r):
-			return -1
-		case r == '’':
-			return '\''
-		case r == '‐' || r == '‑':
-			return '-'
-		}
-		return unicode.ToLower(r)
-	}, norm.NFKD.String(s))
-}
-
-// Unaccent returns s in lower case and without the accents of Latin, Greek and Cyrillic letters. Marks that other
-// scripts need stay. Slugs and digests that are stored depend on it.
-func Unaccent(s string) string {
-	var last rune
-	out := strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) && unicode.In(last, unicode.Latin, unicode.Greek, unicode.Cyrillic) {
-			return -1
-		}
-		if !unicode.Is(unicode.M, r) { // the marks of a letter may come in any order
-			last = r
-		}
-		return unicode.ToLower(r)
-	}, norm.NFKD.String(s))
-	return norm.NFC.String(out)
-}
-
 // Digest identifies a statement: two that differ only in case, accents, white space or the punctuation around words
 // have the same digest. Signs within a word and those that have a meaning (1.5, C++, -5) count. It is hex SHA-256.
 func Digest(statement string) string {
@@ -127,7 +49,7 @@ func Digest(statement string) string {
 // bare returns the words of a statement without the punctuation around them.
 func bare(statement string) []string {
 	var out []string
-	for _, f := range strings.Fields(strings.ReplaceAll(Unaccent(statement), "’", "'")) {
+	for _, f := range strings.Fields(Fold(statement)) {
 		f = strings.TrimRightFunc(strings.TrimLeftFunc(f, opens), func(r rune) bool {
 			return opens(r) || strings.ContainsRune(".,;:!?…。、，！？：；", r)
 		})

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/words"
 )
 
 func TestFold(t *testing.T) {
@@ -16,6 +17,9 @@ func TestFold(t *testing.T) {
 	for s, want := range map[string]string{
 		"Été": "ete", "L’Été": "l'ete", "après‐midi, week‑end": "apres-midi, week-end", "ﬁn ２０": "fin 20",
 		"İstanbul": "istanbul", "ΆΛΦΑ": "αλφα", "仕事": "仕事", "": "", "\xff": "\uFFFD",
+		"Μουσική": "μουσικη", "Йод": "иод", "งานที่": "งานที่", "कि": "कि", "한국": "한국",
+		"Œuvre": "oeuvre", "Straße": "strasse",
+		"שָׁלוֹם": "שלום", "١٢": "12", "zero\u200bwidth": "zerowidth",
 	} {
 		if got := text.Fold(s); got != want {
 			t.Errorf("%q: got %q, want %q", s, got, want)
@@ -26,12 +30,8 @@ func TestFold(t *testing.T) {
 func TestLists(t *testing.T) {
 	t.Parallel()
 	got := text.Lists("# a: comment\n\na 1: one | two words\na 1: three\nb: *four: five\nno list\n")
-	if is := text.Listed("a: one | two words", "a"); !is("two words") || is("two") || is("") {
+	if is := text.OneOf("loops", "negations"); !is("never") || !is("jamais") || !is("nie") || is("two") || is("") {
 		t.Error("a word is not found, or found without being in the list")
-	}
-	values := text.Valued[int]("a 1: one\na -2: two\nb 3: three\na: none", "a")()
-	if !reflect.DeepEqual(values, map[string]int{"one": 1, "two": -2}) {
-		t.Errorf("got %v", values)
 	}
 	want := map[string][]string{"a 1": {"one", "two words", "three"}, "b": {"*four: five"}}
 	if !reflect.DeepEqual(got, want) {
@@ -39,14 +39,23 @@ func TestLists(t *testing.T) {
 	}
 }
 
-func TestUnaccent(t *testing.T) {
+// TestWords checks that the lists of words that are compared with folded ones are folded.
+func TestWords(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[string]string{
-		"Santé": "sante", "Μουσική": "μουσικη", "Йод": "иод", "งานที่": "งานที่", "कि": "कि", "한국": "한국", "L’été": "l’ete",
-	} {
-		if got := text.Unaccent(s); got != want {
-			t.Errorf("%q: got %q, want %q", s, got, want)
+	n := 0
+	for _, section := range []string{"recall", "loops", "memory"} {
+		for language, lists := range words.Read[map[string][]string]("words." + section) {
+			for list, lines := range *lists {
+				for _, w := range strings.Split(strings.Join(lines, " | "), " | ") {
+					if n++; text.Fold(w) != w || strings.TrimSpace(w) != w {
+						t.Errorf("%s, words.%s, %s: %q is never found", language, section, list, w)
+					}
+				}
+			}
 		}
+	}
+	if n < 500 {
+		t.Errorf("there are %d words", n)
 	}
 }
 

@@ -1,12 +1,17 @@
 package when
 
 import (
+	"cmp"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/words"
 )
 
 // Found is a time as words express it.
@@ -18,9 +23,10 @@ type Found struct {
 	Exact  time.Time     // an instant with a zone of its own
 	Repeat Repeat
 	Cron   string // an expression of five fields, perhaps invalid
-	Odd    bool   // it recurs in a way that no expression can express
 	Wrong  string // a time of day that does not exist, as written
 	Unread string // a word beside the time that may change it, and that is not understood
+	span   bool   // Date and Delta are from now
+	listed bool   // a weekday of a recurrence was read last
 }
 
 // Repeat is a recurrence.
@@ -42,7 +48,7 @@ func (f Found) timed() bool { return f.Times != nil || f.Period != AnyTime }
 
 // add takes a missing time of day, or a missing day, from another stretch, and reports whether it did.
 func (f *Found) add(g Found) bool {
-	if f.whole() || g.whole() || g.Odd || g.Repeat.Is() {
+	if f.whole() || g.whole() || g.Repeat.Is() {
 		return false
 	}
 	switch {
@@ -56,9 +62,10 @@ func (f *Found) add(g Found) bool {
 	return false
 }
 
-// Find finds the time ahead that a text in English, French or German names, and returns the text
-// without the words of it; false: there is none. language is that of the person, lower case: it
-// decides about words that have another meaning in another language.
+// Find finds the time ahead that a text names in the words of the catalogues, and returns the text without the words of
+// it; false: there is none. language is that of the person, lower case: it decides about words that have another
+// meaning in another language. It reads dates, weekdays, near days, times of day, times from now, and recurrences;
+// words of a time beyond that are in Unread.
 func Find(said, language string) (f Found, rest string, ok bool) {
 	tokens := tokenize(said)
 	r := &reader{language: language, ahead: true}
@@ -67,16 +74,11 @@ func Find(said, language string) (f Found, rest string, ok bool) {
 	}
 	f, used := r.read()
 	f.Unread = r.unread(f, used)
-	for i, s := range used {
-		if s.from > 0 && r.words[s.from-1] == "am" { // German, before a day
-			used[i].from--
-		}
-	}
 	return f, without(said, tokens, used), len(used) > 0
 }
 
 // token is a word of a text, folded, with its byte range, which includes a following comma.
-// Words that German joins have the same range.
+// Words that are written as one have the same range.
 type token struct {
 	word, written string
 	start, end    int
@@ -113,60 +115,24 @@ func tokenize(said string) []token {
 	return out
 }
 
-// reader reads the words of a text, which are folded.
-type reader struct {
-	words      []string
-	written    []string // the words as written, or nothing
-	language   string   // of the person; empty: not known
-	ahead      bool     // it looks for a time ahead
-	alone      bool     // the text is nothing but a date
-	monthFirst bool     // 08/05 is 5 August
-}
+var dashed = text.Pattern(`^(\pL+)\.?[-–](\pL+)\.?$`)
 
-// word returns the i-th word, or nothing.
-func (r *reader) word(i int) string {
-	if i < 0 || i >= len(r.words) {
-		return ""
+// apart splits a range of weekdays, such as Mo-Fr, and a weekday and a part of the day that German joins, such as
+// Freitagabend. It returns any other word as it is.
+func apart(w string) string {
+	one := func(w string, classes ...string) bool {
+		return (&reader{words: []string{w}, alone: true}).has(0, classes...)
 	}
-	return r.words[i]
-}
-
-// said returns n words as written.
-func (r *reader) said(i, n int) string {
-	if r.written == nil {
-		return ""
+	if m := dashed().FindStringSubmatch(w); m != nil && one(m[1], "weekday", "short_weekday") &&
+		one(m[2], "weekday", "short_weekday") {
+		return m[1] + " – " + m[2]
 	}
-	return strings.Join(slices.Compact(slices.Clone(r.written[i:i+n])), " ")
-}
-
-// is returns the number of words if those from i on are these, separated by blanks; else 0.
-func (r *reader) is(i int, words string) int {
-	n := 0
-	for w := range strings.FieldsSeq(words) {
-		if r.word(i+n) != w {
-			return 0
-		}
-		n++
-	}
-	return n
-}
-
-// german is any, but not if the person's language is another one.
-func (r *reader) german(i int, phrases ...string) int {
-	if r.language != "de" && r.language != "" {
-		return 0
-	}
-	return r.any(i, phrases...)
-}
-
-// any returns the number of words of the first of these phrases that begins at i, or 0.
-func (r *reader) any(i int, phrases ...string) int {
-	for _, p := range phrases {
-		if n := r.is(i, p); n > 0 {
-			return n
+	for name := range lexicon()["weekday"] {
+		if part, ok := strings.CutPrefix(w, name); ok && one(part, "period", "part_after", "clock") {
+			return name + " " + part
 		}
 	}
-	return 0
+	return w
 }
 
 // stretch is a run of words that express a time.
@@ -180,26 +146,27 @@ type stretch struct {
 func (r *reader) read() (Found, []stretch) {
 	var all []stretch
 	for i := 0; i < len(r.words); {
-		s := stretch{from: i, to: i}
-		for n := r.element(s.to, &s.Found, s.to > i); n > 0; n = r.element(s.to, &s.Found, true) {
-			s.to += n
-		}
-		if s.to > i {
-			all = append(all, s)
-			i = s.to
+		if n := r.length(i, "skip"); n > 0 {
+			i += n
 			continue
 		}
-		i++
+		s := stretch{from: i, to: i}
+		for n := r.next(i, &s.Found); n > 0; n = r.next(s.to, &s.Found) {
+			s.to += n
+			r.going = true
+		}
+		r.going = false
+		if s.to > i {
+			all = append(all, s)
+		}
+		i = max(i+1, s.to)
 	}
 	if len(all) == 0 {
 		return Found{}, nil
 	}
-	best := 0
-	for n, s := range all {
-		if s.weight() > all[best].weight() {
-			best = n
-		}
-	}
+	best := slices.IndexFunc(all, func(s stretch) bool {
+		return !slices.ContainsFunc(all, func(other stretch) bool { return other.weight() > s.weight() })
+	})
 	f, used := all[best].Found, all[best:best+1:best+1]
 	for n, s := range all {
 		if n != best && f.add(s.Found) {
@@ -209,11 +176,10 @@ func (r *reader) read() (Found, []stretch) {
 	return f, used
 }
 
-// element reads one piece of a time at i into f, and returns its number of words. going means that a stretch continues.
-func (r *reader) element(i int, f *Found, going bool) int {
-	for _, read := range []func(int, *Found, bool) int{r.expression, r.stamp, r.repeated, r.span, r.day, r.clock,
-		r.part} {
-		if n := read(i, f, going); n > 0 {
+// next reads one piece of a time at i into f, and returns its number of words.
+func (r *reader) next(i int, f *Found) int {
+	for _, read := range []func(int, *Found) int{r.expression, r.stamp, r.repeated, r.span, r.dayAhead, r.clock, r.part} {
+		if n := read(i, f); n > 0 {
 			return n
 		}
 	}
@@ -241,12 +207,25 @@ func (s stretch) weight() int {
 	return w
 }
 
+// request holds the regular expressions of what stands around the text of a request.
+type request struct {
+	RemindMe string // it begins the request
+	LeadsTo  string // it leads over to the text
+	Please   string // it ends the text
+}
+
 var (
 	stranded = text.Pattern(`\s+\.(\s|$)`)
-	asked    = text.Pattern(`(?i)[,\s]+(?:please|svp|stp|s['’]il (?:te|vous) pla[iî]t|bitte)$`)
 	doubled  = text.Pattern(`\s{2,}`)
-	opening  = text.Pattern(
-		`(?i)^(?:(?:bitte )?(?:erinner[en]? )?mich(?: bitte)?(?: daran)?,?(?: an| dass)?(?: |$)|(?:please |can you )?(?:remind )?me(?: |$)|(?:s'il te pla[iî]t )?rappelle[sz]?[- ]?moi(?: |$)|moi(?: |$))?(?:(?:to|that|about|de|que)(?: |$)|[dq]u?['’])?`)
+	around   = sync.OnceValues(func() (begin, end *regexp.Regexp) {
+		var remind, leads, please []string
+		for _, r := range words.Read[request]("request") {
+			remind, leads, please = append(remind, r.RemindMe), append(leads, r.LeadsTo), append(please, r.Please)
+		}
+		any := func(list []string) string { return "(?:" + strings.Join(list, "|") + ")" }
+		return regexp.MustCompile(`(?i)^` + any(remind) + `?` + any(leads) + `?`),
+			regexp.MustCompile(`(?i)[,\s]+` + any(please) + `$`)
+	})
 )
 
 // without returns the text without stretches, and without the words that introduced them.
@@ -274,5 +253,143 @@ func without(text string, tokens []token, used []stretch) string {
 	rest = strings.TrimRightFunc(strings.TrimLeftFunc(rest, edge), func(r rune) bool {
 		return unicode.IsSpace(r) || strings.ContainsRune(",;:-–—", r)
 	})
-	return strings.TrimSpace(asked().ReplaceAllString(opening().ReplaceAllString(rest, ""), ""))
+	begin, end := around()
+	return strings.TrimSpace(end.ReplaceAllString(begin.ReplaceAllString(rest, ""), ""))
+}
+
+var (
+	clockLike = text.Pattern(`^\d{1,4}(?:[.:h/–-]\d|[a-z]{1,3}$)`)
+	offset    = text.Pattern(`^(?:(?:utc|gmt)[+−-]\d{1,2}|[+−-]\d{1,2})(?::?\d{2})?$`)
+)
+
+// unread returns a word beside the used stretches that may belong to the time, and that is not read: it may change the
+// time, as in "tomorrow 9am EST" or "half eight tomorrow". What limits a recurrence may stand anywhere.
+func (r *reader) unread(f Found, used []stretch) string {
+	read := make([]bool, len(r.words))
+	for _, s := range used {
+		for i := s.from; i < s.to; i++ {
+			read[i] = true
+		}
+	}
+	for _, s := range used {
+		last := s.to - 1
+		if last > s.from && r.isNumber(last) && r.has(last-1, "weekday", "weekdays") && !r.has(s.to, "in_the", "part_after") {
+			return r.written[last] // Friday 4 is a day or an hour
+		}
+		if f.Repeat.Is() && f.Date.Kind != NoDay && r.has(s.from, "limit") {
+			return r.written[s.from]
+		}
+		if w := cmp.Or(r.unreadAfter(s, read), r.unreadBefore(f, s, read)); w != "" {
+			return w
+		}
+	}
+	if w := r.together(read); w != "" || !f.Repeat.Is() || len(used) == 0 {
+		return w
+	}
+	return r.limit(read)
+}
+
+// together returns the first of two words of times that stand together and are not read, such as every other day.
+func (r *reader) together(read []bool) string {
+	for i := range r.words {
+		every := r.length(i, "every")
+		j := i + max(every, 1)
+		if !read[i] && j < len(r.words) && !read[j] && (every > 0 && r.has(j, "ordinal") ||
+			(every > 0 || r.timely(i)) && r.timely(j)) {
+			return r.written[i]
+		}
+	}
+	return ""
+}
+
+func (r *reader) unreadAfter(s stretch, read []bool) string {
+	for i := s.to; i < len(r.words) && !read[i]; i++ {
+		after := i == s.to
+		switch {
+		case r.timely(i), r.isNumber(i) && r.has(i-1, "number_after") && (!after || r.words[i-1] != "am"), // 9 am
+			after && r.isNumber(i) && r.measured(i-1):
+			return r.written[i]
+		case after && s.Times != nil && r.zone(i) > 0:
+			return r.said(i, i+r.zone(i))
+		case !r.joins(i):
+			return ""
+		}
+	}
+	return ""
+}
+
+func (r *reader) unreadBefore(f Found, s stretch, read []bool) string {
+	for i := s.from - 1; i >= 0 && !read[i]; i-- {
+		counted := r.isNumber(i) && (i == s.from-1 && f.Repeat.Is() || // in 5 weekdays
+			i == s.from-2 && r.has(i+1, "and") || r.has(i-1, "number_after")) || // the 1st and 15th
+			i == s.from-1 && r.has(i, "ordinal") // the first Monday
+		if (r.timely(i) || counted || r.has(i, "every")) && (i == 0 || !r.has(i-1, "about")) {
+			return r.written[i]
+		}
+		if !r.joins(i) {
+			break
+		}
+	}
+	return ""
+}
+
+// limit returns the first word of what limits a recurrence: until Friday, for 5 days.
+func (r *reader) limit(read []bool) string {
+	for i := range r.words {
+		kind, n := r.is(i, "limit")
+		if n == 0 || read[i] {
+			continue
+		}
+		j := i + 1
+		for j < len(r.words) && !read[j] && r.joins(j) && !r.timely(j) {
+			j++
+		}
+		if j < len(r.words) && !read[j] && r.timely(j) {
+			if _, _, days := r.element(j, "days", j); kind == 1 || days && r.isNumber(j-1) {
+				return r.written[i]
+			}
+		}
+	}
+	return ""
+}
+
+// joins reports whether a word may stand between a time and another word of it.
+func (r *reader) joins(i int) bool { return r.has(i, "glue", "which") || r.isNumber(i) }
+
+// zone returns the number of words of a zone at i: EAT, New York time. 0: there is none.
+func (r *reader) zone(i int) int {
+	if r.has(i, "zone") && r.written[i] == strings.ToUpper(r.written[i]) {
+		return 1
+	}
+	for n := 1; n <= 3 && i+n < len(r.words); n++ {
+		if first, _ := utf8.DecodeRuneInString(r.written[i+n-1]); !unicode.IsUpper(first) {
+			break
+		}
+		if r.has(i+n, "local") {
+			return n + 1
+		}
+	}
+	return 0
+}
+
+// timely reports whether a word alone speaks of a time.
+func (r *reader) timely(i int) bool {
+	w := r.words[i]
+	_, nth := r.nth(i)
+	english := r.language == words.English && r.has(i, "short_weekday") && !r.has(i, "not_weekday")
+	return len(w) > 2 && r.has(i, "unit") || nth > 0 || english || clockLike().MatchString(w) || offset().MatchString(w) ||
+		r.has(i, "month", "weekday", "weekdays", "period", "periods", "near", "tonight") || r.length(i, "unread") > 0
+}
+
+// isNumber reports whether a word is a number that counts nothing else.
+func (r *reader) isNumber(i int) bool {
+	_, n := r.quantity(i)
+	number := n > 0 || fraction().MatchString(r.word(i)) || r.has(i, "amount")
+	return number && !r.has(i, "glue") && !r.has(i+1, "measure")
+}
+
+// measured reports whether a word is a unit, or ends with a digit: a number after it belongs to it.
+func (r *reader) measured(i int) bool {
+	w := r.words[i]
+	return r.has(i, "unit") || r.has(i, "oclock") && len(r.word(i+1)) > 1 || unicode.IsDigit(rune(w[len(w)-1]))
 }

@@ -1,9 +1,20 @@
 package when
 
 import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/words"
 )
+
+// elements are those that reader.element knows.
+var elements = strings.Fields("ahead start end timed edge introduced count some nth day days_range year any_month " +
+	"any_weekday each_weekday part each_part long_unit run days weekend which_one compact mid_month")
 
 func TestDate(t *testing.T) {
 	t.Parallel()
@@ -12,7 +23,7 @@ func TestDate(t *testing.T) {
 		"2026-11-16": "2026-11-16", "2026-2-3": "2026-02-03", "2025/11/19": "2025-11-19", "2027-01-01": "2027-01-01",
 		"today": today, "Aujourd’hui": today, "aujourd'hui": today, "yesterday": Yesterday, "HIER": Yesterday,
 		"avant-hier": "2026-11-17", "day before yesterday": "2026-11-17",
-		"monday": "2026-11-16", "Mon": "2026-11-16", "last monday": "2026-11-16", "lundi": "2026-11-16",
+		"monday": "2026-11-16", "Mon": "2026-11-16", "mo": "2026-11-16", "last monday": "2026-11-16", "lundi": "2026-11-16",
 		"lundi dernier": "2026-11-16", "thursday": "2026-11-12", "jeudi": "2026-11-12", "wednesday": "2026-11-18",
 		"friday": "2026-11-13", "mar": "2026-11-17", "dim.": "2026-11-15", "19 nov": "2026-11-19", "20 nov": "2025-11-20",
 		"nov 19": "2026-11-19", "Nov. 19, 2025": "2025-11-19", "19 novembre": "2026-11-19", "November 3rd": "2026-11-03",
@@ -27,7 +38,7 @@ func TestDate(t *testing.T) {
 			t.Errorf("%q: got %q, %v, want %q", s, got, ok, want)
 		}
 	}
-	for _, s := range []string{"", "soon", "mo", "31 feb", "32/1", "19/13", "2026-13-01", "2026-02-30", "19 jui", "19",
+	for _, s := range []string{"", "soon", "31 feb", "32/1", "19/13", "2026-13-01", "2026-02-30", "19 jui", "19",
 		"november", "1 2 3 4", "19 nov 26", "0 may", "-1 may", "/", "nov nov"} {
 		if got, ok := Date(s, today); ok {
 			t.Errorf("%q: got %q, want none", s, got)
@@ -62,28 +73,34 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNamesAreRead checks that names are recognised, and only in the given languages.
-func TestNamesAreRead(t *testing.T) {
+// TestLexicon checks what the catalogues say of times: phrases are folded, values are
+// numbers, and an element of a rule that no code knows is a class.
+func TestLexicon(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[string]struct {
-		m        time.Month
-		doubtful bool
-	}{"may": {time.May, true}, "aout": {time.August, false}, "marz": {time.March, false}, "octubre": {time.October, false},
-		"fev": {time.February, false}, "mayo": {time.May, false}, "ma": {0, false}, "!may": {0, false}, "": {0, false}} {
-		if m, doubtful := month(s, "en", "fr", "de", "es"); m != want.m || doubtful != want.doubtful {
-			t.Errorf("%q: got %s, %v", s, m, doubtful)
+	for language, classes := range words.Read[map[string][]string]("times") {
+		for class, list := range *classes {
+			for _, line := range list {
+				value, after, ok := strings.Cut(line, ": ")
+				if _, err := strconv.Atoi(value); ok && err != nil {
+					t.Errorf("%s, %s: %q has the value %q", language, class, line, value)
+				}
+				for phrase := range strings.SplitSeq(cmp.Or(after, line), " | ") {
+					plain := strings.TrimPrefix(phrase, "!")
+					if n := len(strings.Fields(plain)); plain != text.Fold(plain) || n == 0 {
+						t.Errorf("%s, %s: %q is never read", language, class, phrase)
+					}
+				}
+			}
 		}
 	}
-	if m, _ := month("mayo", "en", "fr"); m != 0 {
-		t.Errorf("mayo is %s in English and French, want none", m)
-	}
-	for s, want := range map[string]struct {
-		d         time.Weekday
-		short, ok bool
-	}{"sonnabend": {time.Saturday, false, true}, "miercoles": {time.Wednesday, false, true},
-		"mar": {time.Tuesday, true, true}, "mondays": {}} {
-		if d, short, ok := weekday(s, "fr", "de", "es"); d != want.d || short != want.short || ok != want.ok {
-			t.Errorf("%q: got %s, %v, %v", s, d, short, ok)
+	for _, rules := range [][]rule{agoRules, dayRules, repeatRules, moreWeekdays, latestRules, monthRules, monthAlone} {
+		for _, rule := range rules {
+			for _, name := range rule.pattern {
+				name = strings.Trim(name, "?!")
+				if _, class := lexicon()[name]; !class && !slices.Contains(elements, name) {
+					t.Errorf("%v: there is no element %s", rule.pattern, name)
+				}
+			}
 		}
 	}
 }

@@ -31,7 +31,7 @@ import (
 // English is the language of users whose own has no catalogue.
 const English = "en"
 
-//go:embed *.toml
+//go:embed *.toml read/*.toml
 var files embed.FS
 
 var languages = sync.OnceValue(func() []string {
@@ -41,9 +41,21 @@ var languages = sync.OnceValue(func() []string {
 	}
 	out := []string{English}
 	for _, f := range all {
-		if language := strings.TrimSuffix(f.Name(), ".toml"); language != English {
+		if language, ok := strings.CutSuffix(f.Name(), ".toml"); ok && language != English {
 			out = append(out, language)
 		}
+	}
+	return out
+})
+
+// readOnly returns the languages that the program reads and does not speak.
+var readOnly = sync.OnceValue(func() (out []string) {
+	all, err := files.ReadDir("read")
+	if err != nil {
+		panic(fmt.Errorf("words: %w", err))
+	}
+	for _, f := range all {
+		out = append(out, "read/"+strings.TrimSuffix(f.Name(), ".toml"))
 	}
 	return out
 })
@@ -85,12 +97,28 @@ func In[T any](section string) func(tag string) *T {
 	return func(tag string) *T { return filled(Match(tag)) }
 }
 
+// Read returns a section in every language that the program reads, by language: those of Languages, and those that it
+// reads and does not speak, in the folder read, if they have it. Like the function of In it panics if one is wrong.
+func Read[T any](section string) map[string]*T {
+	out := map[string]*T{}
+	for _, language := range slices.Concat(languages(), readOnly()) {
+		if sectionOf(language, section) == nil && !slices.Contains(languages(), language) {
+			continue
+		}
+		out[language] = new(T)
+		if err := Fill(language, section, out[language]); err != nil {
+			panic(err)
+		}
+	}
+	return out
+}
+
 // each returns a function that calls read for a language at its first use. It returns the zero
 // value for a language without a catalogue.
 func each[T any](read func(language string) T) func(language string) (one T) {
 	all := sync.OnceValue(func() map[string]func() T {
 		out := map[string]func() T{}
-		for _, language := range languages() {
+		for _, language := range slices.Concat(languages(), readOnly()) {
 			out[language] = sync.OnceValue(func() T { return read(language) })
 		}
 		return out
@@ -152,15 +180,20 @@ func Fill(language, section string, into any) error {
 	if c == nil {
 		return fmt.Errorf("words: there is no %s.toml", language)
 	}
-	table := any(c)
+	if err := fill(language, reflect.ValueOf(into).Elem(), sectionOf(language, section)); err != nil {
+		return fmt.Errorf("words: %s.toml, section %s: %w", language, section, err)
+	}
+	return nil
+}
+
+// sectionOf returns a section of a catalogue, nil if it has none.
+func sectionOf(language, section string) any {
+	table := any(catalogues(language))
 	for key := range strings.SplitSeq(section, ".") {
 		t, _ := table.(catalogue)
 		table = t[key]
 	}
-	if err := fill(language, reflect.ValueOf(into).Elem(), table); err != nil {
-		return fmt.Errorf("words: %s.toml, section %s: %w", language, section, err)
-	}
-	return nil
+	return table
 }
 
 func fill(language string, into reflect.Value, from any) error {

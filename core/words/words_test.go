@@ -186,15 +186,14 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 func TestFillIsStrict(t *testing.T) {
 	t.Parallel()
 	type fine struct {
-		First, Others, Date, Today, Yesterday      string
-		Months, Weekdays, Fillers                  []string
-		CalledToday, CalledYesterday, CalledBefore []string
+		First, Others, Date, Today, Yesterday string
+		Months, Weekdays                      []string
 	}
 	if err := Fill("fr", "calendar", new(fine)); err != nil {
 		t.Error(err)
 	}
 	for want, into := range map[string]any{
-		"called_before: unknown key":       new(struct{ First, Others, Date, Today, Yesterday string }),
+		"weekdays: unknown key":            new(struct{ First, Others, Date, Today, Yesterday string }),
 		"evening: it is missing":           new(struct{ Evening string }),
 		"first: it is no list":             new(struct{ First []string }),
 		"months: it is no text":            new(struct{ Months string }),

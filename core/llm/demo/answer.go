@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -22,19 +21,14 @@ const (
 )
 
 var (
-	timeMark   = text.Pattern(`^\[\pL{2,5}\.? \d{1,2} \pL{3,5}\.?( \d{4})? \d{1,2}:\d{2}\]\s*`)
-	earlierDay = text.Pattern(
-		`(?i)\b(yesterday|last (week|month|year|time|night|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|the other day|(days?|weeks?|months?) ago|(on|in) (monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november|december)|remember|earlier this (week|month|year)|\d{4}-\d{2}-\d{2})\b` +
-			`|(?i)\b(hier|avant-hier|l['’]autre jour|(semaine|fois|nuit) derni[eè]re|(mois|an) dernier|(lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)|il y a|souviens|souvenez|rappelles|en (janvier|f[ée]vrier|mars|avril|mai|juin|juillet|ao[uû]t|septembre|octobre|novembre|d[ée]cembre))\b` +
-			`|(?i)\b(gestern|vorgestern|neulich|letzte[nrs]? (woche|monat|jahr|mal|nacht)|vor \pL+ (tagen|wochen|monaten)|am (montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)|erinnerst|im (januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember))\b`)
-	shortGreeting = text.Pattern(
-		`(?i)^(/start|hello|hi|hey|good (morning|afternoon|evening)|bonjour|bonsoir|salut|coucou|hallo|guten (morgen|tag|abend))\b`)
-	isoDate = text.Pattern(`\b\d{4}-\d{2}-\d{2}\b`)
+	timeMark = text.Pattern(`^\[\pL{2,5}\.? \d{1,2} \pL{3,5}\.?( \d{4})? \d{1,2}:\d{2}\]\s*`)
+	isoDate  = text.Pattern(`\b\d{4}-\d{2}-\d{2}\b`)
 )
 
 // view is what the model sees in a prompt.
 type view struct {
 	*phrases
+	language string
 	question string  // the last message of the user
 	seen     []quote // notes, then earlier messages of the user, oldest first
 	result   string  // of the call for the question
@@ -71,8 +65,17 @@ func look(req core.ModelRequest) *view {
 			v.question, v.result = strings.TrimSpace(timeMark().ReplaceAllString(text, "")), ""
 		}
 	}
-	v.phrases = say(language(v.question))
+	v.language = language(v.question)
+	v.phrases = say(v.language)
 	return v
+}
+
+// first returns the first word of a text.
+func first(s string) string {
+	if all := text.Words(s); len(all) > 0 {
+		return all[0]
+	}
+	return ""
 }
 
 // notes returns the lines of the notes in a message, without headings.
@@ -91,9 +94,9 @@ func notes(m core.ModelMessage) []quote {
 // answer quotes what fits the question. It searches if nothing does, or if another
 // day is meant, and else admits that it does not know.
 func answer(v *view) core.ModelMessage {
-	first, _, _ := strings.Cut(strings.ToLower(v.question), " ")
-	isQuestion := strings.Contains(v.question, "?") || holds(questionWords, first)
-	found, earlier := v.find(), earlierDay().MatchString(v.question)
+	isQuestion := strings.Contains(v.question, "?") || question(first(v.question))
+	asked, past := earlier(v.question)
+	found := v.find()
 	text := found
 	wish, wished := v.wish()
 	switch {
@@ -104,13 +107,13 @@ func answer(v *view) core.ModelMessage {
 	case wished:
 		return core.ModelMessage{ToolCalls: []core.ToolCall{{ID: "demo_remind", Name: reminderTool,
 			Arguments: core.DataLine(map[string]string{"text": wish})}}}
-	case v.question == "" || !isQuestion && len(v.question) < 40 && shortGreeting().MatchString(v.question):
+	case v.question == "" || !isQuestion && len(v.question) < 40 && greeting(first(v.question)):
 		text = v.Hello
 	case !isQuestion:
 		text = fmt.Sprintf(v.Heard, strings.TrimSuffix(excerpt(v.question), "."))
-	case v.search && (earlier || found == "" && len(contentWords(v.question)) > 0):
+	case v.search && (past || found == "" && len(contentWords(v.language, asked)) > 0):
 		return core.ModelMessage{ToolCalls: []core.ToolCall{v.searchCall()}}
-	case earlier:
+	case past:
 		text = strings.TrimSpace(v.OnlyToday + " " + found)
 	case found == "":
 		text = v.Unknown
@@ -146,7 +149,8 @@ func (v *view) reminded() string {
 }
 
 func (v *view) searchCall() core.ToolCall {
-	query := cmp.Or(strings.Join(contentWords(earlierDay().ReplaceAllString(v.question, " ")), " "), v.question)
+	asked, _ := earlier(v.question)
+	query := cmp.Or(strings.Join(contentWords(v.language, asked), " "), v.question)
 	arguments := core.DataLine(struct {
 		Query string `json:"query"`
 		Day   string `json:"day,omitempty"`
@@ -156,13 +160,13 @@ func (v *view) searchCall() core.ToolCall {
 
 // find quotes the latest of the texts that share most words with the question, if any.
 func (v *view) find() string {
-	wanted := contentWords(v.question)
+	wanted := stems(contentWords(v.language, v.question))
 	var best quote
 	most := 1
 	for _, q := range v.seen {
-		have, n := contentWords(q.text), 0
-		for _, word := range wanted {
-			if slices.Contains(have, word) {
+		n := 0
+		for stem := range stems(contentWords(v.language, q.text)) {
+			if wanted[stem] {
 				n++
 			}
 		}

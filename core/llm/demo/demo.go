@@ -7,11 +7,12 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"unicode"
+	"time"
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/when"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -81,83 +82,65 @@ type phrases struct {
 
 var say = words.In[phrases]("demo")
 
-// questionWords begin questions that have no question mark.
-const questionWords = ` what what's who who's whom whose when where where's why how which do does did can could remember tell que quoi quel quelle quels quelles qui quand où pourquoi comment combien est-ce qu'est-ce rappelle-moi dis-moi was wer wen wem wann wo warum wieso wie welche welcher welches weißt erinnerst `
+var (
+	question = text.OneOf("demo", "questions") // begins one that has no question mark
+	recalls  = text.OneOf("demo", "recalls")   // asks for an earlier day
+	said     = text.OneOf("demo", "said")      // says nothing about what was said
+	greeting = text.OneOf("demo", "greeting")
+)
 
-// smallWords are the commonest words of a language, unless they mean something in another.
-var smallWords = [...]struct{ language, words string }{
-	{words.English, ` a about after all am an and any are as at be been but by can could did do does don't for from get had has have he her here him his how i i'm if in into is it it's its just let like me more my no not now of on one or our out please say said she should so some tell than that the their them then there they this to today told up us was we were what what's when where which who why will with would yes you your know talk talked discuss discussed mention mentioned remember call called name again still `},
-	{"fr", ` à ai aller alors as au aussi aux avait avec avez avons bien ça ce ces cet cette c'est dans de des dit dites donc du elle en es est et été être fait hier il ils j'ai je la le les leur lui ma mais me mes moi mon même ne non nos notre nous on ont ou où par parlé pas peux plus pour quand que quel quelle quels quelles qu qui quoi sa sais sans se ses si son sont suis sur ta te tes toi ton tu un une va vos votre vous y était appelle appelé comment combien pourquoi bonjour merci oui veux l d j m n s t c `},
-	{"de", ` aber auch auf aus bei bist da danke das dass dein deine dem der du ein eine einen einer er es euch für gesagt gestern habe haben hast heißt heute ich ihm ihn ihr im in ist ja kann kannst kein keine mein meine meinen mich mir mit nach nein nicht noch oder sein sind sie so über um und uns vom von vor wann warum was weil weißt wenn wer wie wir wird wo zu zum zur `},
-}
-
-func holds(list, word string) bool { return word != "" && strings.Contains(list, " "+word+" ") }
-
-func isSmall(word string) bool {
-	for _, l := range smallWords {
-		if holds(l.words, word) {
-			return true
-		}
-	}
-	return false
-}
-
-// language returns the language with most of the commonest words in text, English if in doubt.
-func language(text string) string {
+// language returns the language with most of the small words in a text, English if in doubt.
+func language(s string) string {
 	found, most := words.English, 0
-	for _, l := range smallWords {
+	for _, l := range words.Languages() {
 		n := 0
-		for _, word := range wordsOf(text) {
-			if holds(l.words, word) {
+		for _, word := range text.Words(s) {
+			if text.Small(l)[word] {
 				n++
 			}
 		}
 		if n > most {
-			found, most = l.language, n
+			found, most = l, n
 		}
 	}
 	return found
 }
 
-// wordsOf returns the words of a text in lower case, apostrophes and hyphens kept.
-func wordsOf(text string) []string {
-	text = strings.ReplaceAll(strings.ToLower(text), "’", "'")
-	return strings.FieldsFunc(text, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' && r != '-'
-	})
-}
-
-// contentWords returns the words that carry meaning, without endings, each once.
-func contentWords(text string) []string {
+// contentWords returns the words of a text that carry meaning in a language, each once.
+func contentWords(language, s string) []string {
 	var out []string
-	for _, word := range wordsOf(text) {
-		for part := range strings.SplitSeq(word, "-") {
-			if stem := stemOf(strings.Trim(part, "'")); stem != "" && !slices.Contains(out, stem) {
-				out = append(out, stem)
-			}
+	for _, w := range text.Words(s) {
+		w = strings.TrimSuffix(w, "'s")
+		if utf8.RuneCountInString(w) > 1 && !text.Small(language)[w] && !said(w) && !slices.Contains(out, w) {
+			out = append(out, w)
 		}
 	}
 	return out
 }
 
-// stemOf returns a word without elision and plural ending, empty if it carries no meaning.
-func stemOf(word string) string {
-	if isSmall(word) {
-		return ""
+// stems returns the stems of words.
+func stems(words []string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range words {
+		out[text.Stem(strings.TrimRight(w, "sx"))] = true
 	}
-	if before, after, ok := strings.Cut(word, "'"); ok {
-		word = after
-		if len(before) > 2 || after == "" { // dog's, not l'hôtel
-			word = before
+	return out
+}
+
+// earlier returns a text without the words that name a day, and reports whether it asks for an earlier one.
+func earlier(s string) (rest string, ok bool) {
+	var all, others []string
+	for w := range strings.FieldsSeq(text.Fold(s)) {
+		all = append(all, strings.Trim(w, ".,;:!?()\"«»"))
+	}
+	spans, parts := when.Spans(all, time.Time{}.AddDate(2000, 0, 0))
+	for i, w := range all {
+		ok = ok || recalls(w)
+		if _, date := parts[i]; !date {
+			others = append(others, w)
 		}
 	}
-	if utf8.RuneCountInString(word) > 3 {
-		word = strings.TrimRight(word, "sx")
-	}
-	if utf8.RuneCountInString(word) < 2 || isSmall(word) {
-		return ""
-	}
-	return word
+	return strings.Join(others, " "), ok || len(spans) > 0
 }
 
 // excerpt returns a text in one line of at most 240 characters.

@@ -99,7 +99,7 @@ func TestSearchesForAnotherDay(t *testing.T) {
 	cases := []struct{ question, arguments string }{
 		{"What did I say about the dentist last week?", `{"query":"dentist"}`},
 		{"What did I say about the dentist on 2026-11-18?", `{"query":"dentist","day":"2026-11-18"}`},
-		{"Qu'est-ce que j'ai dit hier sur l'hôtel ?", `{"query":"hôtel"}`},
+		{"Qu'est-ce que j'ai dit hier sur l'hôtel ?", `{"query":"hotel"}`},
 		{"Was habe ich gestern über das Hotel gesagt?", `{"query":"hotel"}`},
 		{"What is my dog's name?", `{"query":"dog"}`},
 		{"What is the rent?\n[Files of this message: data]\n<files-k3>\n{\"name\":\"lease.pdf\"}\n</files-k3>", `{"query":"rent"}`},

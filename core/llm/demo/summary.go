@@ -3,9 +3,9 @@ package demo
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
@@ -14,8 +14,7 @@ import (
 const mostBullets = 5 // of a section
 
 var (
-	references  = text.Pattern(`(\s*\[#\d+(\s*,\s*#?\d+)*\])+\s*$`)
-	sentenceEnd = text.Pattern(`[.!?…]+\s+`)
+	references = text.Pattern(`(\s*\[#\d+(\s*,\s*#?\d+)*\])+\s*$`)
 	// fact matches a digit, and a capital letter within a sentence, except "I".
 	fact   = text.Pattern(`\p{Nd}|\s\p{Lu}[^\s'’]`)
 	fenced = text.Pattern("(?ms)^\\s*```.*?(^\\s*```[^\n]*$|\\z)")
@@ -24,26 +23,22 @@ var (
 // sections are in their fixed order, after the narrative.
 var sections = []string{"Goals", "Decisions", "Open loops", "Next steps"}
 
-// signs put a sentence in the first section whose pattern it matches.
-var signs = []struct {
-	section string
-	pattern *regexp.Regexp
-}{
-	{"Open loops", regexp.MustCompile(
-		`(?i)\b(not yet|still (have|need)|remind me|waiting for|don't know|pas encore|il reste|rappelle|j['’]attends|je ne sais pas|noch nicht|ich muss noch|erinnere mich|ich warte|weiß nicht)`)},
-	{"Decisions", regexp.MustCompile(
-		`(?i)\b(decided|decide|agreed|chose|chosen|let's|booked|moved|is called|is named|my [\pL ]{2,20} is|d[ée]cid[ée]|choisi|convenu|r[ée]serv[ée]|s['’]appelle|mon [\pL ]{2,20} est|ma [\pL ]{2,20} est|entschieden|beschlossen|gebucht|heißt|meine? [\pL ]{2,20} ist)`)},
-	{"Goals", regexp.MustCompile(
-		`(?i)\b(i want|i'd like|i would like|we want|my goal|i hope|i plan|je veux|je voudrais|j['’]aimerais|mon but|j['’]esp[eè]re|je compte|on veut|ich will|ich möchte|ich hoffe|mein ziel)`)},
-	{"Next steps", regexp.MustCompile(
-		`(?i)\b(i will|i'll|we will|we'll|going to|tomorrow|next (week|month)|must|have to|je vais|on va|nous allons|demain|semaine prochaine|je dois|il faut|ich werde|ich muss|nächste woche)`)},
-}
+// signs are the phrases of a sentence of a section, in the order in which they decide.
+var signs = sync.OnceValue(func() map[string][]string {
+	out := map[string][]string{}
+	for section, list := range map[string]string{"Open loops": "open", "Decisions": "decided", "Goals": "wanted",
+		"Next steps": "next"} {
+		out[section] = text.Phrases("demo", list)()
+	}
+	return out
+})
 
 // sectionOf returns the section of a sentence, empty if it has none.
 func sectionOf(sentence string) string {
-	for _, s := range signs {
-		if s.pattern.MatchString(sentence) {
-			return s.section
+	plain := " " + strings.Join(text.Words(sentence), " ") + " "
+	for _, section := range []string{"Open loops", "Decisions", "Goals", "Next steps"} {
+		if slices.ContainsFunc(signs()[section], func(p string) bool { return strings.Contains(plain, " "+p+" ") }) {
+			return section
 		}
 	}
 	return ""
@@ -139,12 +134,9 @@ func (d *digest) add(section, bullet string) {
 	}
 }
 
-func sentences(text string) []string {
-	var out []string
-	for s := range strings.Lines(sentenceEnd().ReplaceAllString(text, "$0\n")) {
-		if s = strings.TrimSpace(s); s != "" {
-			out = append(out, s)
-		}
+func sentences(s string) (out []string) {
+	for line := range strings.Lines(s) {
+		text.Sentences(line, func(start, end int) { out = append(out, line[start:end]) })
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package long
+package text
 
 import (
 	"strings"
@@ -11,19 +11,19 @@ const (
 	longestQuote = 2000 // bytes of quoted speech; beyond that its mark is a stray one
 )
 
-// sentences calls yield with the bounds of each sentence of a paragraph, without
-// the white space around it. Quoted speech and inline code are never cut.
-func sentences(s string, yield func(start, end int)) {
+// Sentences calls yield with the bounds of each sentence of a paragraph, without the white space around it. Quoted speech
+// and inline code are never cut.
+func Sentences(s string, yield func(start, end int)) {
 	start := 0
 	flush := func(end int) {
 		from := start + len(s[start:end]) - len(strings.TrimLeftFunc(s[start:end], unicode.IsSpace))
-		if to := trimmedEnd(s, from, end); to > from {
+		if to := from + len(strings.TrimRightFunc(s[from:end], unicode.IsSpace)); to > from {
 			yield(from, to)
 		}
 		start = end
 	}
 	for i := 0; i < len(s); {
-		n := quoted(s, i)
+		n := Quoted(s, i)
 		if s[i] == '`' {
 			n = inlineCode(s[i:])
 		}
@@ -64,8 +64,8 @@ func inlineCode(s string) int {
 // closers holds the marks that end a quote, by the mark that begins it.
 var closers = map[rune]string{'«': "»", '“': "”", '„': "“”", '「': "」", '『': "』"}
 
-// quoted returns the length of the quoted speech that begins at i, 0 if none does.
-func quoted(s string, i int) int {
+// Quoted returns the length of the quoted speech that begins at i, 0 if none does.
+func Quoted(s string, i int) int {
 	if s[i] == '"' {
 		return straight(s, i)
 	}
@@ -84,7 +84,7 @@ func quoted(s string, i int) int {
 	return size + n + runeLen(rest, n)
 }
 
-// straight is quoted for straight marks, which are inches too.
+// straight is Quoted for straight marks, which are inches too.
 func straight(s string, i int) int {
 	if before, _ := utf8.DecodeLastRuneInString(s[:i]); i > 0 && !unicode.IsSpace(before) &&
 		!strings.ContainsRune("([{—–:'’", before) {
@@ -100,14 +100,15 @@ func straight(s string, i int) int {
 		}
 		before, _ := utf8.DecodeLastRuneInString(s[:j])
 		after, _ := utf8.DecodeRuneInString(s[j+1:])
-		if !unicode.IsSpace(before) && (j+1 >= len(s) || !isWord(after)) {
+		if !unicode.IsSpace(before) && (j+1 >= len(s) || !IsWord(after)) {
 			return j + 1 - i
 		}
 	}
 	return 0
 }
 
-func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+// IsWord reports whether r is a letter, a digit or a mark.
+func IsWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
 // endsInside reports whether the quote before i ends a sentence: "Go." Then …
 func endsInside(s string, i int) bool {
@@ -185,7 +186,7 @@ func abbreviated(text string, next rune) bool {
 	case len(word) < 3 && strings.Trim(word, "0123456789") == "": // 12. Mai
 		return true
 	}
-	return abbreviations(lower)
+	return abbreviation(lower)
 }
 
 // lineBreak returns 1 if the line break at i ends a sentence: the line is short, or the
