@@ -1,7 +1,6 @@
 package core
 
 import (
-	"context"
 	"time"
 )
 
@@ -76,34 +75,6 @@ type CallSubject struct {
 	Result string `json:"result,omitempty"`
 }
 
-// ApprovalReader reads approvals.
-type ApprovalReader interface {
-	// Approval returns an approval, or ErrNotFound.
-	Approval(ctx context.Context, user UserID, id ApprovalID) (Approval, error)
-	// OpenApprovals lists the approvals that an identity may answer, oldest first. passed: since the newest of them,
-	// the assistant has said something to the user, of any kind and in any thread, or something was sent to the identity.
-	OpenApprovals(ctx context.Context, user UserID, identity IdentityID, now time.Time) (open []Approval, passed bool,
-		err error)
-	// Approvals lists a user's approvals older than before (0: all), newest first.
-	Approvals(ctx context.Context, user UserID, before ApprovalID, limit int) ([]Approval, error)
-}
-
-// AskApproval stores an approval. The store sets its User and ID; its Message is the
-// last one stored in the same transaction.
-type AskApproval struct{ Approval Approval }
-
-// Decide answers an approval. It fails with ErrRefused if it was answered before, has
-// expired or was asked at another identity.
-type Decide struct {
-	Approval ApprovalID
-	Identity IdentityID
-	Yes      bool
-	At       time.Time
-}
-
-func (AskApproval) effect() {}
-func (Decide) effect()      {}
-
 // AccountChange is an account change that needs an approval.
 type AccountChange string
 
@@ -135,28 +106,3 @@ const AccountLife = 10 * time.Minute
 
 // UndoLife is how long an account change can be undone.
 const UndoLife = 24 * time.Hour
-
-// UseYes spends a yes to an account change. It fails with ErrRefused if no valid one is left.
-type UseYes struct {
-	Approval ApprovalID
-	At       time.Time
-}
-
-// AddKey stores an API key of the user.
-type AddKey struct{ Key APIKey }
-
-// Also stores a note for another user, with its effects, in the same transaction. It fails with ErrNotFound if there is
-// no such user.
-type Also struct{ Note Note }
-
-// RevokeKey removes an API key. It fails with ErrNotFound if there is none.
-type RevokeKey struct{ Key int64 }
-
-// EndSession signs a browser out. It fails with ErrNotFound if there is none.
-type EndSession struct{ Session int64 }
-
-func (UseYes) effect()     {}
-func (AddKey) effect()     {}
-func (Also) effect()       {}
-func (RevokeKey) effect()  {}
-func (EndSession) effect() {}

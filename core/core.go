@@ -1,5 +1,5 @@
-// Package core defines the vocabulary of Everthread: the types, ids, errors and
-// ports shared by all other packages. It imports the standard library only.
+// Package core defines the vocabulary of Everthread: the types, ids and errors shared by all other packages. It imports
+// the standard library only. The ports of the store are in core/store, changes to it in core/effect.
 //
 // It separates three layers of knowledge: the transcript (Message, the source of truth), day segments (Segment, derived
 // from the transcript) and global memory. See docs/architecture.md.

@@ -1,11 +1,9 @@
 package core
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Document describes the text of an attachment.
@@ -108,28 +106,3 @@ type FilePage struct {
 
 // DocumentKey is the key of the jobs that read a user's documents, one after another.
 const DocumentKey = "document"
-
-// DocumentStore keeps the text of documents. It moves and goes with the messages that carried them.
-type DocumentStore interface {
-	// PutFilePages stores pages of an attachment while the lease holds, and marks them
-	// for embedding. ErrNotFound if the message was redacted or removed.
-	PutFilePages(ctx context.Context, p PutFilePages) error
-	// FilePages returns pages from through to of an attachment, in order.
-	FilePages(ctx context.Context, user UserID, file FileRef, from, to int) ([]FilePage, error)
-	// FilePagesOf returns those of the pages that exist.
-	FilePagesOf(ctx context.Context, user UserID, ids []int64) ([]FilePage, error)
-	// HasFilePages reports whether a user has any pages.
-	HasFilePages(ctx context.Context, user UserID) (bool, error)
-}
-
-// PutFilePages is pages to be stored.
-type PutFilePages struct {
-	User  UserID
-	File  FileRef
-	First bool // remove the pages of an earlier attempt
-	Pages []FilePage
-	// Config is the embedding configuration to use; empty: no embeddings.
-	Config string
-	Lease  Lease
-	Now    time.Time
-}

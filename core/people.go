@@ -10,37 +10,6 @@ type Users interface {
 	User(ctx context.Context, id UserID) (User, error)
 }
 
-// PeopleStore keeps users, their identities and one-time codes.
-type PeopleStore interface {
-	User(ctx context.Context, id UserID) (User, error)
-	Users(ctx context.Context) ([]User, error)
-	// FindUsers returns up to limit users, ordered by id, from offset on, and the total number of matches. A user
-	// matches if words is empty, is part of the name in any case, or is the id as "7" or "#7".
-	FindUsers(ctx context.Context, words string, offset, limit int) (users []User, total int, err error)
-	// AddUser creates a user with a continuous thread. The first start creates the owner.
-	AddUser(ctx context.Context, u User) (User, error)
-	// AddUserAt creates a user together with an identity. ErrExists if the address is taken.
-	AddUserAt(ctx context.Context, u User, i Identity) (User, error)
-	// Identities lists a user's identities, last used first.
-	Identities(ctx context.Context, user UserID) ([]Identity, error)
-	// AddIdentity attaches an address. ErrExists if it is taken.
-	AddIdentity(ctx context.Context, i Identity) (Identity, error)
-	// MoveIdentity gives an identity to another user; its messages stay.
-	MoveIdentity(ctx context.Context, i Identity, to UserID) error
-	// DeleteUser removes a user with all data. It returns paths below data_dir/media for the caller to remove: the
-	// user's attachments, then folders that hold nobody else's files and go with all their contents. ErrRefused for the
-	// owner.
-	DeleteUser(ctx context.Context, id UserID) (files []string, err error)
-	// PutCode stores a hashed code. There is at most one CodeOwner: a new one replaces it.
-	PutCode(ctx context.Context, c Code) error
-	// Codes lists valid codes of a kind, oldest first.
-	Codes(ctx context.Context, kind CodeKind, now time.Time) ([]Code, error)
-	// UseCode uses up a code of a kind and returns it. ErrRefused if it is not valid.
-	UseCode(ctx context.Context, kind CodeKind, hash string, now time.Time) (Code, error)
-	// Approved lists held events whose address has come to belong to a user.
-	Approved(ctx context.Context, limit int) ([]Inbound, error)
-}
-
 // CodeKind is the purpose of a code.
 type CodeKind string
 
@@ -123,75 +92,8 @@ const (
 	LinkLock  = time.Hour
 )
 
-// LinkStore keeps codes that link addresses to users.
-type LinkStore interface {
-	// LinkCode returns the effect that a code would have for an address. It changes nothing.
-	LinkCode(ctx context.Context, hash string, a Address, now time.Time) (Link, error)
-	// UseLink uses a code at a stranger's address. It stores the event that holds the
-	// code and the delivery that answers. ErrRefused if the code is not valid there,
-	// or the address belongs to a user. A repeated event does nothing.
-	UseLink(ctx context.Context, hash string, h Hold) error
-	// TryLink counts a stranger's wrong try. It stores the event that holds the code
-	// and the delivery that says so. A repeated event does nothing.
-	TryLink(ctx context.Context, h Hold) error
-	// Became returns the target user that a former user was merged into, or ErrNotFound.
-	Became(ctx context.Context, user UserID) (UserID, error)
-}
-
-// MergeStore merges users.
-type MergeStore interface {
-	// Ask stores a request to merge From into Into. ErrRefused if they are not two users.
-	Ask(ctx context.Context, m Merge) (MergeID, error)
-	// Merges lists unfinished merges, oldest first, at most limit.
-	Merges(ctx context.Context, limit int) ([]Merge, error)
-	// Merge returns a merge, finished or not, or ErrNotFound.
-	Merge(ctx context.Context, id MergeID) (Merge, error)
-	// Carry moves everything of the source user into the target user, in one transaction, or waits for what is under
-	// way: both users are paused, so nothing of theirs begins, and wait is how long to wait before the next call; 0: the
-	// merge is no longer MergeAsked. The owner is always the target. A merge whose user is gone is done.
-	Carry(ctx context.Context, id MergeID, now time.Time) (m Merge, wait time.Duration, err error)
-	// Told ends MergeTold.
-	Told(ctx context.Context, id MergeID) error
-}
-
 // TopicMerges is the wake-up topic of merges.
 const TopicMerges = "merges"
-
-// NewLink stores a linking code and replaces the user's last one. The code's address is where it was requested.
-type NewLink struct{ Code Code }
-
-// WrongLink counts a wrong code tried by an address.
-type WrongLink struct {
-	Address Address
-	At      time.Time
-}
-
-// UseLink uses a code at Identity, which belongs to a user: the user who made the code
-// is asked to approve a merge. It fails with ErrRefused if the code is not valid.
-type UseLink struct {
-	Hash     string
-	Identity IdentityID
-	At       time.Time
-}
-
-// AcceptLink joins the other side of a used code to the user: it attaches a stranger's address, or merges the other
-// user. It fails with ErrRefused if the other side has changed since.
-type AcceptLink struct {
-	Subject LinkSubject
-	At      time.Time
-}
-
-// Unlink detaches an identity; its messages stay. It fails with ErrNotFound if there is none.
-type Unlink struct {
-	Identity IdentityID
-	At       time.Time
-}
-
-func (NewLink) effect()    {}
-func (WrongLink) effect()  {}
-func (UseLink) effect()    {}
-func (AcceptLink) effect() {}
-func (Unlink) effect()     {}
 
 // InstructionID identifies a standing instruction. It is counted per user.
 type InstructionID int64
@@ -212,34 +114,6 @@ type Instruction struct {
 // those that the configured limits do not count.
 const MaxInstructions = 100
 
-// StandingStore reads standing instructions. Effects write them.
-type StandingStore interface {
-	// Instructions lists a user's standing instructions in the order of their addition;
-	// after a merge those of the target user come first.
-	Instructions(ctx context.Context, user UserID) ([]Instruction, error)
-}
-
-// AddInstruction adds a standing instruction; with Instruction.ID 0 the store assigns an id. It does nothing if one
-// with the same Digest exists. It fails with ErrRefused if there would be more than Max, or more than MaxTokens in
-// total; 0: only MaxInstructions bounds them.
-type AddInstruction struct {
-	Instruction Instruction
-	Digest      string // of the text, computed by core/text
-	Max         int
-	MaxTokens   int
-	At          time.Time
-}
-
-// RemoveInstruction removes a standing instruction for good, from stored prompts too. It
-// fails with ErrNotFound if there is none.
-type RemoveInstruction struct {
-	Instruction InstructionID
-	At          time.Time
-}
-
-func (AddInstruction) effect()    {}
-func (RemoveInstruction) effect() {}
-
 // PartStanding is the name of the part of a prompt that holds standing instructions.
 const PartStanding = "standing"
 
@@ -258,9 +132,3 @@ type StandingSubject struct {
 	Texts  []string  `json:"texts"`
 	Source MessageID `json:"source,omitempty"` // the message that the turn answered
 }
-
-// ProposeInstruction asks the person to approve Text as a standing instruction. It
-// changes nothing itself: the reply of the turn asks.
-type ProposeInstruction struct{ Text string }
-
-func (ProposeInstruction) effect() {}

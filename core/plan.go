@@ -1,7 +1,6 @@
 package core
 
 import (
-	"context"
 	"time"
 )
 
@@ -96,93 +95,6 @@ type TaskMark struct {
 // MaxFailures is how many runs of a task may fail in a row before it is paused and the
 // person is asked whether to continue.
 const MaxFailures = 3
-
-// PlanStore keeps plans and open loops. Effects and FirePlan change them.
-type PlanStore interface {
-	// OpenPlans lists the active and paused plans of a kind, soonest first.
-	OpenPlans(ctx context.Context, user UserID, kind PlanKind, limit int) ([]Plan, error)
-	// Plan returns a plan in any state, or ErrNotFound.
-	Plan(ctx context.Context, user UserID, id PlanID) (Plan, error)
-	// DuePlans lists due active plans of all users, oldest first.
-	DuePlans(ctx context.Context, now time.Time, limit int) ([]Plan, error)
-	// FirePlan claims one occurrence of a plan and stores its run. ErrChanged if the plan is no longer active or no
-	// longer due at f.Due; ErrRefused if the day has too few tokens left.
-	FirePlan(ctx context.Context, f FirePlan) error
-	// Runs lists the runs of a plan, newest first.
-	Runs(ctx context.Context, user UserID, plan PlanID, limit int) ([]Run, error)
-	// Loops lists open loops, newest mention first, at most limit.
-	Loops(ctx context.Context, user UserID, limit int) ([]Loop, error)
-	// Undoable returns the change that the effect Undo would revert, by the id of the item, loop or reminder, or
-	// ErrNotFound. A cancelled reminder is not undoable once its time has passed.
-	Undoable(ctx context.Context, user UserID, id int64, now time.Time) (Undoable, error)
-}
-
-// FirePlan is one occurrence of a plan. Message is what a reminder says. Of a task either Instruction is stored in the
-// continuous thread with its token reservation, for a turn to answer; or Run says why not.
-type FirePlan struct {
-	User     UserID
-	Due      time.Time // Plan.DueAt as it was read
-	Next     time.Time // zero: the plan is done
-	Run      Run
-	Identity IdentityID // where the turn answers
-	// Instruction has a TaskMark; nil: no turn begins.
-	Instruction *NewMessage
-	Budget      Budget
-	// Message is sent to the person by Deliveries: a reminder, or a notice about a task; nil: none.
-	Message    *NewMessage
-	Deliveries []NewDelivery
-	// Effects are applied last, such as the question that the notice asks. Pause pauses the task.
-	Effects []Effect
-	Pause   bool
-	Now     time.Time
-}
-
-// SetPlan creates a plan; with Plan.ID 0 the store assigns an id. It fails with ErrRefused if the user has Max open
-// plans of its kind.
-type SetPlan struct {
-	Plan Plan
-	Max  int // 0: unlimited
-	At   time.Time
-}
-
-// CancelPlan cancels an active or paused plan. It fails with ErrNotFound if it is neither.
-type CancelPlan struct {
-	Plan    PlanID
-	At      time.Time
-	Text    string // its text, for the person
-	Tainted bool   // Undo can revert it
-}
-
-// PausePlan pauses an active plan. It does nothing to one that is over.
-type PausePlan struct {
-	Plan PlanID
-	At   time.Time
-}
-
-// ResumePlan makes a paused plan due at Due and resets its failures. It fails with
-// ErrNotFound if the plan is not paused.
-type ResumePlan struct {
-	Plan PlanID
-	Due  time.Time
-	At   time.Time
-}
-
-// SnoozePlan postpones the next occurrence of an active plan; a recurring one follows its rule again from then on. It
-// fails with ErrNotFound if the plan is not active, and with ErrRefused if Until is not after At.
-type SnoozePlan struct {
-	Plan      PlanID
-	Until, At time.Time
-}
-
-// ProposeTask asks the person to approve a task. It changes nothing: the reply of the turn asks.
-type ProposeTask struct{ Plan Plan }
-
-func (SetPlan) effect()     {}
-func (CancelPlan) effect()  {}
-func (PausePlan) effect()   {}
-func (ResumePlan) effect()  {}
-func (SnoozePlan) effect()  {}
-func (ProposeTask) effect() {}
 
 // Kinds of approvals about tasks: Subject is a TaskSubject.
 const (

@@ -12,7 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -196,7 +198,7 @@ func TestStanding(t *testing.T) {
 		t.Error("a program's proposal holds without a yes:", got, w.proposed)
 	}
 	for _, wish := range []string{"answer in one sentence", "b", "c"} {
-		_, err := w.Act(t.Context(), w.ada.ID, core.AddInstruction{Instruction: core.Instruction{Text: wish, Tokens: 9},
+		_, err := w.Act(t.Context(), w.ada.ID, effect.AddInstruction{Instruction: core.Instruction{Text: wish, Tokens: 9},
 			Digest: text.Digest(wish)})
 		check(t, err)
 	}
@@ -227,7 +229,7 @@ func TestAnothersIDs(t *testing.T) {
 		w.now = w.now.Add(time.Hour)
 		m, r, turn := w.say(i, w.now, "more", "more")
 		w.ada.message, w.ada.reply, w.ada.turn = m, r, turn
-		_, err = w.Act(context.Background(), w.ada.ID, core.AddItem{Item: core.Item{User: w.ada.ID,
+		_, err = w.Act(context.Background(), w.ada.ID, effect.AddItem{Item: core.Item{User: w.ada.ID,
 			Content: fmt.Sprint("more ", m), Type: core.ItemFact, Theme: "general", Status: core.ItemActive},
 			Digest: fmt.Sprint(m), Theme: core.Theme{User: w.ada.ID, Slug: "general", Name: "general"}, At: w.now})
 		check(t, err)
@@ -237,7 +239,7 @@ func TestAnothersIDs(t *testing.T) {
 	w.say(i, w.now.AddDate(0, 0, 1), "tomorrow", "aha")
 	g, err := w.Day(context.Background(), w.ada.ID, "2026-11-22")
 	check(t, err)
-	all, err := w.Items(context.Background(), core.ItemQuery{User: w.ada.ID, Limit: 1})
+	all, err := w.Items(context.Background(), store.ItemQuery{User: w.ada.ID, Limit: 1})
 	check(t, err)
 	item := all[0].ID
 	for _, c := range []struct{ method, path string }{
@@ -420,7 +422,7 @@ func TestFailures(t *testing.T) {
 		w.refused(w.ada, c.status, c.want, "POST", "/api/v1/chat", `{"message":"a"}`)
 	}
 	w.fail = nil
-	_, err := w.Act(context.Background(), w.ada.ID, core.SetSettings{Settings: core.Settings{Paused: true}})
+	_, err := w.Act(context.Background(), w.ada.ID, effect.SetSettings{Settings: core.Settings{Paused: true}})
 	check(t, err)
 	w.refused(w.ada, 409, "is paused", "POST", "/api/v1/chat", `{"message":"a"}`)
 	w.refused(w.ada, 409, "is paused", "POST", "/api/v1/chat", `{"message":"/pause"}`)

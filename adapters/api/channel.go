@@ -21,6 +21,7 @@ import (
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/server"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -37,14 +38,14 @@ type Proposer interface {
 }
 
 type Actor interface {
-	Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error)
+	Act(ctx context.Context, user core.UserID, effects ...core.Effect) (store.Noted, error)
 }
 
 // Store provides days, turns, and the identities and threads of programs.
 type Store interface {
 	client.People
 	client.Threads
-	core.DayStore
+	store.DayStore
 	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
 }
 

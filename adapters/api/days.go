@@ -8,6 +8,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/effect"
 )
 
 const (
@@ -156,7 +157,7 @@ func (c *Server) summarize(w http.ResponseWriter, r *http.Request, who client.Ca
 	if err != nil {
 		return 0, nil, err
 	}
-	if _, err := c.Actor.Act(r.Context(), who.User.ID, core.Summarize{Segment: g.ID, At: c.Now()}); err != nil {
+	if _, err := c.Actor.Act(r.Context(), who.User.ID, effect.Summarize{Segment: g.ID, At: c.Now()}); err != nil {
 		return 0, nil, err
 	}
 	return http.StatusAccepted, queued{g.Day.Label, g.ID, "queued"}, nil

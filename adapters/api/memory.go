@@ -10,6 +10,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/words"
@@ -107,7 +108,7 @@ func (c *Server) remember(w http.ResponseWriter, r *http.Request, who client.Cal
 		return http.StatusOK, out, nil
 	}
 	out.Status = "added"
-	_, err = c.Actor.Act(r.Context(), who.User.ID, core.Taint(*a.Effect))
+	_, err = c.Actor.Act(r.Context(), who.User.ID, effect.Taint(*a.Effect))
 	return http.StatusCreated, out, err
 }
 
@@ -140,7 +141,7 @@ func (c *Server) archive(w http.ResponseWriter, r *http.Request, who client.Call
 	}
 	i, err := c.named(r, who)
 	if err == nil && i.Status == core.ItemActive {
-		_, err = c.Actor.Act(r.Context(), who.User.ID, core.Taint(core.ArchiveItem{Item: i.ID, At: c.Now()}))
+		_, err = c.Actor.Act(r.Context(), who.User.ID, effect.Taint(effect.ArchiveItem{Item: i.ID, At: c.Now()}))
 	}
 	return http.StatusOK, archivedItem{i.ID, core.ItemArchived}, err
 }
@@ -173,7 +174,7 @@ func (c *Server) themes(_ http.ResponseWriter, r *http.Request, who client.Calle
 type Standing interface {
 	List(ctx context.Context, user core.UserID) (active, waiting []core.Instruction, err error)
 	Add(ctx context.Context, user core.UserID, language, wish string,
-		now time.Time) (add *core.AddInstruction, same core.Instruction, err error)
+		now time.Time) (add *effect.AddInstruction, same core.Instruction, err error)
 }
 
 type standingAnswer struct {
@@ -236,7 +237,7 @@ func (c *Server) want(w http.ResponseWriter, r *http.Request, who client.Caller)
 	if add == nil {
 		return http.StatusOK, keptInstruction{Text: same.Text, Status: "exists", ID: same.ID}, nil
 	}
-	at, err := c.Proposer.Propose(r.Context(), who.User, who.Key.Name, core.Taint(*add))
+	at, err := c.Proposer.Propose(r.Context(), who.User, who.Key.Name, effect.Taint(*add))
 	if err == nil && at.ID == 0 {
 		err = failed(http.StatusConflict, "nowhere_to_ask",
 			"The user has to say yes, and has no chat app where they could be asked, nor opened the web page.", 0)
@@ -265,6 +266,6 @@ func (c *Server) unwant(w http.ResponseWriter, r *http.Request, who client.Calle
 		return 0, nil, missing("There is no standing instruction %d.", id)
 	}
 	gone := core.InstructionID(id)
-	_, err = c.Actor.Act(r.Context(), who.User.ID, core.RemoveInstruction{Instruction: gone, At: c.Now()})
+	_, err = c.Actor.Act(r.Context(), who.User.ID, effect.RemoveInstruction{Instruction: gone, At: c.Now()})
 	return http.StatusOK, removedInstruction{gone, "removed"}, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/live"
 )
 
@@ -210,7 +211,7 @@ func (w *world) visit() {
 		w.get2(path)
 	}
 	wish := core.Instruction{Text: "be brief", Tokens: 9, Source: ada.message}
-	_, err := w.Act(context.Background(), ada.ID, core.AddInstruction{Instruction: wish, Digest: "be brief"})
+	_, err := w.Act(context.Background(), ada.ID, effect.AddInstruction{Instruction: wish, Digest: "be brief"})
 	check(w.t, err)
 	w.get2("/api/v1/standing")
 	wishes, err := w.Instructions(context.Background(), ada.ID)

@@ -20,11 +20,13 @@ import (
 	"github.com/everthread/everthread/adapters/api"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/standing"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
@@ -113,7 +115,7 @@ func (w *world) person(name string, role core.UserRole, said string) person {
 	a, err := m.Add(ctx, core.Item{User: u.ID, Content: said, Type: core.ItemFact, Theme: "Boats & birds",
 		Tags: []string{"name"}, SourceMessage: p.message, SourceThread: g.Thread}, w.now)
 	check(w.t, err)
-	_, err = w.Act(ctx, u.ID, core.Taint(*a.Effect))
+	_, err = w.Act(ctx, u.ID, effect.Taint(*a.Effect))
 	check(w.t, err)
 	p.item = a.Item.ID
 	return p
@@ -127,7 +129,7 @@ func (w *world) say(i core.Identity, at time.Time, said, answer string) (core.Me
 	day := core.Day{Label: at.Format(time.DateOnly), Zone: "Europe/Paris", Start: start, End: start.Add(24 * time.Hour),
 		Finalize: start.Add(27 * time.Hour), Post: start.Add(32 * time.Hour)}
 	id := fmt.Sprintf("%d-%d", i.User, at.UnixNano())
-	out, err := w.Append(ctx, core.Append{User: i.User, Identity: i.ID, Now: at, RunAt: at,
+	out, err := w.Append(ctx, store.Append{User: i.User, Identity: i.ID, Now: at, RunAt: at,
 		Events: []core.Inbound{{Address: i.Address, EventID: id, NativeID: id, Kind: core.InMessage, Text: said, SentAt: at,
 			ReceivedAt: at}}, Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: said, Tokens: 7,
 			SentAt: at, Day: day}},
@@ -151,7 +153,7 @@ func (w *world) summarize(g core.Segment, p person) {
 	w.t.Helper()
 	ctx := context.Background()
 	check(w.t, func() error {
-		_, err := w.Act(ctx, g.User, core.Summarize{Segment: g.ID, At: w.now})
+		_, err := w.Act(ctx, g.User, effect.Summarize{Segment: g.ID, At: w.now})
 		return err
 	}())
 	refs, _, err := w.Due(ctx, []string{core.QueueSummarize}, w.now, 10, core.Share{})
@@ -161,7 +163,7 @@ func (w *world) summarize(g core.Segment, p person) {
 		check(w.t, err)
 		g, err := w.Segment(ctx, g.User, g.ID)
 		check(w.t, err)
-		check(w.t, w.PutSummary(ctx, core.PutSummary{Lease: j.Lease, ReadTo: p.reply, Edits: g.Edits,
+		check(w.t, w.PutSummary(ctx, store.PutSummary{Lease: j.Lease, ReadTo: p.reply, Edits: g.Edits,
 			Now: w.now, Day: g.Day.Label, Summary: core.Summary{User: g.User, Segment: g.ID, Label: g.Day.Label,
 				Markdown: "## Summary\n\n" + p.Name +
 					" named something.", Tokens: 9, Covers: core.NewIDSet(p.message, p.reply), Model: "demo", CreatedAt: w.now},
@@ -179,8 +181,8 @@ func (w *world) newKey(u core.User, scopes ...string) string {
 }
 
 // Act applies effects.
-func (w *world) Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error) {
-	return w.Note(ctx, core.Note{User: user, Effects: effects, Now: w.now})
+func (w *world) Act(ctx context.Context, user core.UserID, effects ...core.Effect) (store.Noted, error) {
+	return w.Note(ctx, store.Note{User: user, Effects: effects, Now: w.now})
 }
 
 // Propose records the question, and asks on telegram.
@@ -188,7 +190,7 @@ func (w *world) Propose(ctx context.Context, u core.User, from string, effects .
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range effects {
-		w.proposed = append(w.proposed, from+": "+e.(core.ProposeInstruction).Text)
+		w.proposed = append(w.proposed, from+": "+e.(effect.ProposeInstruction).Text)
 	}
 	ids, err := w.Identities(ctx, u.ID)
 	n := slices.IndexFunc(ids, func(i core.Identity) bool { return i.Address.Channel == "telegram" })

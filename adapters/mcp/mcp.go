@@ -22,10 +22,11 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/server"
+	"github.com/everthread/everthread/core/store"
 )
 
 type Actor interface {
-	Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error)
+	Act(ctx context.Context, user core.UserID, effects ...core.Effect) (store.Noted, error)
 }
 
 // Options configure a Server. All but PublicURL are required.
@@ -34,7 +35,7 @@ type Options struct {
 	// they need: conversation_* read, memory_* memory. Others are not offered.
 	Tools []core.Tool
 	Actor Actor
-	Days  core.DayStore
+	Days  store.DayStore
 	Guard *client.Guard // for Handler only
 
 	// PublicURL is the URL at which clients reach the server, such as

@@ -14,6 +14,8 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/agent/tooltest"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func names(t *testing.T, s *sdk.ClientSession) []string {
@@ -68,7 +70,7 @@ func TestMemoryIsOff(t *testing.T) {
 	ada := w.ada
 	s := ada.Settings
 	s.MemoryOff = true
-	if _, err := w.Act(context.Background(), ada.ID, core.SetSettings{Settings: s}); err != nil {
+	if _, err := w.Act(context.Background(), ada.ID, effect.SetSettings{Settings: s}); err != nil {
 		t.Fatal(err)
 	}
 	out, err := w.connect(w.key(ada, "read", "memory")).ListTools(context.Background(), nil)
@@ -118,7 +120,7 @@ func TestTools(t *testing.T) {
 			t.Errorf("%s: a tool that is not offered: %s", name, text)
 		}
 	}
-	items, err := w.Items(context.Background(), core.ItemQuery{User: w.ada.ID, Limit: 10})
+	items, err := w.Items(context.Background(), store.ItemQuery{User: w.ada.ID, Limit: 10})
 	if err != nil || len(items) != 2 {
 		t.Fatal(items, err)
 	}

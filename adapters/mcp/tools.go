@@ -13,6 +13,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/effect"
 )
 
 // scopeOf returns the scope that a tool needs; for an unknown tool, one that nobody has.
@@ -65,7 +66,7 @@ func (s *Server) use(ctx context.Context, t core.Tool, who client.Caller,
 		return out, err
 	}
 	for n, e := range out.Effects {
-		out.Effects[n] = core.Taint(e)
+		out.Effects[n] = effect.Taint(e)
 	}
 	if _, err := s.Actor.Act(ctx, who.User.ID, out.Effects...); err != nil {
 		return out, fmt.Errorf("it could not be stored: %w", err)

@@ -22,6 +22,7 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
@@ -84,8 +85,8 @@ func check(t *testing.T, err error) {
 }
 
 // Act applies effects.
-func (w *world) Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error) {
-	return w.Note(ctx, core.Note{User: user, Effects: effects, Now: w.now})
+func (w *world) Act(ctx context.Context, user core.UserID, effects ...core.Effect) (store.Noted, error) {
+	return w.Note(ctx, store.Note{User: user, Effects: effects, Now: w.now})
 }
 
 // person is a user with a message.
@@ -107,7 +108,7 @@ func (w *world) say(i core.Identity, at time.Time, said string) {
 	day := core.Day{Label: at.Format(time.DateOnly), Zone: "Europe/Paris", Start: start, End: start.Add(24 * time.Hour),
 		Finalize: start.Add(27 * time.Hour), Post: start.Add(32 * time.Hour)}
 	id := fmt.Sprint(at.UnixNano())
-	_, err := w.Append(context.Background(), core.Append{User: i.User, Identity: i.ID, Now: at,
+	_, err := w.Append(context.Background(), store.Append{User: i.User, Identity: i.ID, Now: at,
 		Events: []core.Inbound{{Address: i.Address, EventID: i.Address.External + id, NativeID: id, Kind: core.InMessage,
 			Text: said, SentAt: at}}, Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: said,
 			Tokens: 7, SentAt: at, Day: day}}})

@@ -19,6 +19,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -43,8 +44,8 @@ type Director interface {
 type Store interface {
 	client.People
 	client.Threads
-	core.RefStore
-	Timeline(ctx context.Context, q core.TimelineQuery) (ms []core.Message, more bool, err error)
+	store.RefStore
+	Timeline(ctx context.Context, q store.TimelineQuery) (ms []core.Message, more bool, err error)
 }
 
 // Keeper stores a file that came with a message.

@@ -14,6 +14,7 @@ import (
 	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/server"
+	"github.com/everthread/everthread/core/store"
 )
 
 func (c *Server) complete(w http.ResponseWriter, r *http.Request, who client.Caller) error {
@@ -216,7 +217,7 @@ func (c *Server) waiting(ctx context.Context, user core.UserID, thread core.Thre
 	if len(given) == 0 {
 		return nil
 	}
-	ms, _, err := c.Store.Timeline(ctx, core.TimelineQuery{User: user, Thread: thread, Limit: looked})
+	ms, _, err := c.Store.Timeline(ctx, store.TimelineQuery{User: user, Thread: thread, Limit: looked})
 	if err != nil {
 		return fmt.Errorf("look for tool calls: %w", err)
 	}

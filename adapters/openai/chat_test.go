@@ -15,7 +15,9 @@ import (
 
 	"github.com/everthread/everthread/adapters/openai"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/store"
 )
 
 const hello = `{"model": "everthread", "messages": [{"role": "user", "content": "hello"}]}`
@@ -302,8 +304,8 @@ func TestFinish(t *testing.T) {
 func TestPaused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	_, err := w.Note(t.Context(), core.Note{User: w.user.ID,
-		Effects: []core.Effect{core.SetSettings{Settings: core.Settings{Paused: true}}}, Now: time.Now()})
+	_, err := w.Note(t.Context(), store.Note{User: w.user.ID,
+		Effects: []core.Effect{effect.SetSettings{Settings: core.Settings{Paused: true}}}, Now: time.Now()})
 	check(t, err)
 	if res, text := w.chat(hello); res.StatusCode != 409 || readError(t, text).Code != "paused" {
 		t.Errorf("%d %s", res.StatusCode, text)
@@ -381,8 +383,8 @@ func TestUnlinked(t *testing.T) {
 		if err != nil || len(all) != 1 {
 			t.Fatal(all, err)
 		}
-		_, err = w.Note(t.Context(), core.Note{User: w.user.ID,
-			Effects: []core.Effect{core.Unlink{Identity: all[0].ID, At: time.Now()}}, Now: time.Now()})
+		_, err = w.Note(t.Context(), store.Note{User: w.user.ID,
+			Effects: []core.Effect{effect.Unlink{Identity: all[0].ID, At: time.Now()}}, Now: time.Now()})
 		check(t, err)
 	}
 }

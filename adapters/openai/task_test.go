@@ -11,6 +11,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/store"
 )
 
 // TestTasks reads real requests of chat programs from testdata/tasks. The names of the files say
@@ -38,7 +39,7 @@ func TestTasks(t *testing.T) {
 			if content(t, out) != `{"title": "Boats"}` || out["usage"].(map[string]any)["total_tokens"] != 34. {
 				t.Errorf("%v", out)
 			}
-			ms, _, err := w.Store.Timeline(t.Context(), core.TimelineQuery{User: w.user.ID, Limit: 5})
+			ms, _, err := w.Store.Timeline(t.Context(), store.TimelineQuery{User: w.user.ID, Limit: 5})
 			if err != nil || len(ms) != 0 {
 				t.Errorf("stored %v, %v", ms, err)
 			}

@@ -21,6 +21,7 @@ import (
 	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
@@ -94,7 +95,7 @@ func (w *world) Ask(ctx context.Context, in []core.Inbound, onText func(string))
 	if err != nil {
 		return live.Answer{}, err
 	}
-	a := core.Append{User: i.User, Identity: i.ID, Events: in, Now: time.Now(), Thread: last.Thread}
+	a := store.Append{User: i.User, Identity: i.ID, Events: in, Now: time.Now(), Thread: last.Thread}
 	day := core.Day{Label: "2026-11-21", Zone: "UTC", Start: time.Now(), End: time.Now().Add(time.Hour)}
 	for _, e := range in {
 		m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: e.Text, SentAt: e.SentAt, Day: day, Solo: e.Solo,
@@ -167,7 +168,7 @@ func (w *world) Keep(_ context.Context, user core.UserID, f core.File) (core.Att
 	return core.Attachment{Kind: kind, Name: f.Name, MIME: f.MIME, Size: int64(len(f.Data)), Path: "1/a"}, nil
 }
 
-func (w *world) Timeline(ctx context.Context, q core.TimelineQuery) ([]core.Message, bool, error) {
+func (w *world) Timeline(ctx context.Context, q store.TimelineQuery) ([]core.Message, bool, error) {
 	if w.timeline != nil && q.User == w.user.ID {
 		return w.timeline, false, nil
 	}

@@ -36,12 +36,13 @@ import (
 	"github.com/everthread/everthread/core/client"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/store"
 )
 
 const Name = "web"
 
 type Gateway interface {
-	Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error)
+	Act(ctx context.Context, user core.UserID, effects ...core.Effect) (store.Noted, error)
 }
 
 // Doors finds or creates a user's identity on one of the gateway's own channels.
@@ -51,7 +52,7 @@ type Doors interface {
 
 // Store holds sessions, and knows where the owner can ask for a link.
 type Store interface {
-	core.SessionStore
+	store.SessionStore
 	FindUsers(ctx context.Context, words string, offset, limit int) (users []core.User, total int, err error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 }

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -177,7 +178,7 @@ func (v *Visit) takeZone(s core.Session, zone string) {
 	_, u, err := v.channel.Store.Session(v.Context(), s.Hash, v.Now)
 	if err == nil && u.Settings.Zone == "" {
 		u.Settings.Zone = zone
-		_, err = v.channel.Gateway.Act(v.Context(), u.ID, core.SetSettings{Settings: u.Settings})
+		_, err = v.channel.Gateway.Act(v.Context(), u.ID, effect.SetSettings{Settings: u.Settings})
 	}
 	if err != nil {
 		v.channel.Log.Warn("time zone not stored", zap.Int64("user", int64(s.User)), zap.Error(err))

@@ -10,8 +10,8 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/adapters/web/webtest"
-	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/effect"
 )
 
 func TestALinkSignsInOnce(t *testing.T) {
@@ -103,7 +103,7 @@ func TestThePageSaysHowToSignIn(t *testing.T) {
 			"<code>everthread users link NAME</code>")
 		a.Lacks(t, "start it again", "Telegram")
 	}
-	_, err := w.Gate.Act(w.Context, p.User.ID, core.Unlink{Identity: p.Chat.ID, At: w.Clock.Now()})
+	_, err := w.Gate.Act(w.Context, p.User.ID, effect.Unlink{Identity: p.Chat.ID, At: w.Clock.Now()})
 	w.Must(err)
 	for _, way := range ways {
 		a := way()

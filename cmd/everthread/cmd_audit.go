@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	ports "github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -18,7 +19,7 @@ type auditCmd struct {
 }
 
 func (a auditCmd) Run(ctx context.Context, d *opened) error {
-	q := core.AuditQuery{All: a.User == "", Limit: int(a.Limit)}
+	q := ports.AuditQuery{All: a.User == "", Limit: int(a.Limit)}
 	if !q.All {
 		u, err := d.user(ctx, a.User)
 		if err != nil {

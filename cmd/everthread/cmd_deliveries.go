@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/everthread/everthread/core"
+	ports "github.com/everthread/everthread/core/store"
 )
 
 type deliveriesCmd struct {
@@ -20,7 +21,7 @@ type deliveriesListCmd struct {
 }
 
 func (l deliveriesListCmd) Run(ctx context.Context, d *opened) error {
-	q := core.DeliveryQuery{Limit: int(l.Limit)}
+	q := ports.DeliveryQuery{Limit: int(l.Limit)}
 	if !l.All {
 		q.States = []core.DeliveryState{core.DeliveryFailed, core.DeliveryUnknown, core.DeliveryParked, core.DeliveryExpired}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	llmembed "github.com/everthread/everthread/core/llm/embed"
+	ports "github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -20,7 +21,7 @@ type embeddingsStatusCmd struct{}
 type embedded struct {
 	user   core.UserID
 	counts map[string]int
-	faults []core.EmbeddingFault
+	faults []ports.EmbeddingFault
 }
 
 func (embeddingsStatusCmd) Run(ctx context.Context, d *opened) error {
@@ -32,7 +33,7 @@ func (embeddingsStatusCmd) Run(ctx context.Context, d *opened) error {
 	err = table(d.console, all, t.EmbeddingsHeader, t.EmbeddingsNone, func(e embedded) (any, []any) {
 		pending, ready, failed := e.counts[string(core.EmbeddingPending)], e.counts[string(core.EmbeddingReady)],
 			e.counts[string(core.EmbeddingError)]
-		faults := views(e.faults, func(f core.EmbeddingFault) object { return object{"reason", f.Reason, "count", f.Count} })
+		faults := views(e.faults, func(f ports.EmbeddingFault) object { return object{"reason", f.Reason, "count", f.Count} })
 		return object{"user_id", e.user, "pending", pending, "ready", ready, "error", failed, "stale", e.counts["stale"],
 			"faults,omitempty", faults}, []any{e.user, ready, pending, failed, e.counts["stale"]}
 	})

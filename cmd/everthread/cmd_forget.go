@@ -8,6 +8,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
+	ports "github.com/everthread/everthread/core/store"
 )
 
 type forgetCmd struct {
@@ -70,7 +71,7 @@ func (f forgetCmd) verify(ctx context.Context, d *opened, u core.User) error {
 	if err != nil {
 		return err
 	}
-	places := views(found, func(t core.Trace) string {
+	places := views(found, func(t ports.Trace) string {
 		if t.ID != 0 {
 			t.Where += fmt.Sprintf(" %d", t.ID)
 		}

@@ -26,6 +26,7 @@ import (
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/setup"
+	ports "github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -173,7 +174,7 @@ func (b *beginning) await(ctx context.Context, a *app, owner core.UserID) error 
 			b.report.Paired = ids[i].Address.Channel
 			b.sayf(b.Came, cmp.Or((*channelNames(b.language()))[b.report.Paired], b.report.Paired))
 		}
-		sent, err := a.store.Deliveries(ctx, core.DeliveryQuery{User: owner, Limit: 1,
+		sent, err := a.store.Deliveries(ctx, ports.DeliveryQuery{User: owner, Limit: 1,
 			States: []core.DeliveryState{core.DeliverySent, core.DeliveryDelivered, core.DeliveryRead}})
 		if err != nil {
 			return cmp.Or(ctx.Err(), err)

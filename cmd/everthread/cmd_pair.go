@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	ports "github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -38,7 +40,7 @@ type pairApproveCmd struct {
 
 // Run attaches the address of a request to a user, and receives the messages held for it.
 func (p pairApproveCmd) Run(ctx context.Context, d *opened) error {
-	e := core.Approve{CodeHash: trust.CodeHash(p.Code), Name: p.Name, At: clock()()}
+	e := effect.Approve{CodeHash: trust.CodeHash(p.Code), Name: p.Name, At: clock()()}
 	if p.User != "" {
 		u, err := d.user(ctx, p.User)
 		if err != nil {
@@ -65,19 +67,19 @@ type pairDenyCmd struct {
 }
 
 func (p pairDenyCmd) Run(ctx context.Context, d *opened) error {
-	if _, err := d.decide(ctx, core.Deny{CodeHash: trust.CodeHash(p.Code), At: clock()()}); err != nil {
+	if _, err := d.decide(ctx, effect.Deny{CodeHash: trust.CodeHash(p.Code), At: clock()()}); err != nil {
 		return err
 	}
 	return d.said(object{"denied", true}, d.words().Denied)
 }
 
 // decide answers a request as the owner. Its errors say what to do about a code that does not work.
-func (d *opened) decide(ctx context.Context, answer core.Effect) (core.Noted, error) {
+func (d *opened) decide(ctx context.Context, answer core.Effect) (ports.Noted, error) {
 	owner, err := d.user(ctx, "")
 	if err != nil {
-		return core.Noted{}, err
+		return ports.Noted{}, err
 	}
-	noted, err := d.store.Note(ctx, core.Note{User: owner.ID, Effects: []core.Effect{answer}, Now: clock()()})
+	noted, err := d.store.Note(ctx, ports.Note{User: owner.ID, Effects: []core.Effect{answer}, Now: clock()()})
 	switch {
 	case errors.Is(err, core.ErrRefused):
 		err = errors.New("nobody waits with this code, or it has expired; `everthread pair list` shows the codes")

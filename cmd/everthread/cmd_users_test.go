@@ -18,6 +18,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/people"
+	ports "github.com/everthread/everthread/core/store"
 )
 
 // leaves is a gateway from which Bob, who has sent attachments, is deleted.
@@ -69,7 +70,7 @@ func (s *leaves) says(u core.User, text string, files ...string) {
 	e := core.Inbound{Address: i.Address, EventID: text, Kind: core.InMessage, Text: text, SentAt: now, ReceivedAt: now}
 	e.Raw, err = json.Marshal(map[string]string{"text": text}) // as services send it
 	s.must(err)
-	_, err = s.store.Append(s.t.Context(), core.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e},
+	_, err = s.store.Append(s.t.Context(), ports.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e},
 		Messages: []core.NewMessage{m}, Now: now, RunAt: now})
 	s.must(err)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/recall"
+	ports "github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -64,7 +65,7 @@ func openAsIs(ctx context.Context, cfg configs.Config) (store, error) {
 }
 
 // openSchema opens the configured store and reads the version of its schema.
-func openSchema(ctx context.Context, c configs.Config) (st store, s core.Schema, err error) {
+func openSchema(ctx context.Context, c configs.Config) (st store, s ports.Schema, err error) {
 	if st, err = openStore(ctx, c); err != nil {
 		return nil, s, engine.ExplainStore(c, err)
 	}

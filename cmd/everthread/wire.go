@@ -20,6 +20,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/server"
+	ports "github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/trust"
@@ -30,7 +31,7 @@ type store interface {
 	engine.Store
 	engine.Resealer
 	Migrate(ctx context.Context) error
-	Schema(ctx context.Context) (core.Schema, error)
+	Schema(ctx context.Context) (ports.Schema, error)
 	Analyze(a core.Analyzer)
 }
 

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -87,7 +89,7 @@ func (r *run) addResult(call core.ToolCall, d done) {
 	r.tainted = r.tainted || before
 	for _, e := range d.Effects {
 		if r.asked {
-			e = core.Taint(e)
+			e = effect.Taint(e)
 		}
 		r.out.Effects = append(r.out.Effects, e)
 	}
@@ -183,7 +185,7 @@ func (r *run) earlier(ctx context.Context, c core.ToolUse, mark string) (entry s
 		if r.past, err = r.Journal.Earlier(ctx, c.User, c.Turn, c.Inputs); err != nil {
 			return "", false, err
 		}
-		r.past = append([]core.CallRecord{}, r.past...) // not nil: it is known
+		r.past = append([]store.CallRecord{}, r.past...) // not nil: it is known
 	}
 	for i, p := range r.past {
 		if entry, ok = strings.CutPrefix(p.Text, mark); ok {
@@ -195,7 +197,7 @@ func (r *run) earlier(ctx context.Context, c core.ToolUse, mark string) (entry s
 }
 
 // make makes a call and records its result behind the text of its entry.
-func (r *run) make(ctx context.Context, tool core.Tool, c core.ToolUse, e core.CallRecord) done {
+func (r *run) make(ctx context.Context, tool core.Tool, c core.ToolUse, e store.CallRecord) done {
 	d := r.call(ctx, tool, c)
 	if d.failed && ctx.Err() != nil {
 		return d // interrupted: a re-run repeats calls that only read
@@ -217,7 +219,7 @@ const unknownEnd = "the call was begun before, and how it ended is not known: it
 	"Tell the person so, and do not repeat it by yourself"
 
 // unknown records and returns that it is unknown how a call ended.
-func (r *run) unknown(ctx context.Context, tool core.Tool, c core.ToolUse, e core.CallRecord) done {
+func (r *run) unknown(ctx context.Context, tool core.Tool, c core.ToolUse, e store.CallRecord) done {
 	d := failed(unknownEnd)
 	e.Text += d.Text
 	d.err = r.record(ctx, tool, c, e, core.ResultUnknown)

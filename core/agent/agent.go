@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Request describes one run. Model, Messages, Tools, Journal, Permit, Tokenizer, Now and
@@ -193,8 +194,8 @@ type run struct {
 	schemas int    // of specs, in tokens
 	sizes   []int  // of the messages from base on, in tokens
 	without counterfactual
-	mu      sync.Mutex        // of out.Question and past, while calls run in parallel
-	past    []core.CallRecord // calls of other turns for the same messages, which are not repeated; nil: not read yet
+	mu      sync.Mutex         // of out.Question and past, while calls run in parallel
+	past    []store.CallRecord // calls of other turns for the same messages, which are not repeated; nil: not read yet
 	out     Outcome
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/llm/llmtest"
 )
 
@@ -39,7 +40,7 @@ func (f fakeTool) Outside() bool { return f.external }
 
 func echo(name string) fakeTool {
 	return fakeTool{name: name, do: func(_ context.Context, c core.ToolUse) (core.ToolResult, error) {
-		return core.ToolResult{Text: name + " got " + string(c.Arguments), Effects: []core.Effect{core.SetName{Name: name}}},
+		return core.ToolResult{Text: name + " got " + string(c.Arguments), Effects: []core.Effect{effect.SetName{Name: name}}},
 			nil
 	}}
 }
@@ -107,7 +108,7 @@ func TestToolsRunAndResultsComeInOrder(t *testing.T) {
 	}}
 	quick := fakeTool{name: "quick", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
 		close(first)
-		return core.ToolResult{Text: "quick", Effects: []core.Effect{core.SetName{Name: "x"}}}, nil
+		return core.ToolResult{Text: "quick", Effects: []core.Effect{effect.SetName{Name: "x"}}}, nil
 	}}
 	m := llmtest.Replies(
 		llmtest.Reply{Text: "Let me see.", ToolCalls: []core.ToolCall{wish("a", "slow", ""), wish("b", "quick", "{}")}},
@@ -348,7 +349,7 @@ func TestStopInAToolKeepsNoWishWithoutItsResult(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stop := fakeTool{name: "stop", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
 		cancel()
-		return core.ToolResult{Text: "x", Effects: []core.Effect{core.SetName{}}}, nil
+		return core.ToolResult{Text: "x", Effects: []core.Effect{effect.SetName{}}}, nil
 	}}
 	m := llmtest.Replies(llmtest.Reply{Text: "Wait", ToolCalls: []core.ToolCall{wish("1", "stop", "")}})
 	out, err := Run(ctx, request(m, registry(t, stop)))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/llmtest"
+	"github.com/everthread/everthread/core/store"
 )
 
 // auditJournal is a journal that records audit results.
@@ -16,7 +17,7 @@ type auditJournal struct {
 	told []core.AuditResult
 }
 
-func (j *auditJournal) Record(ctx context.Context, u core.UserID, c core.CallRecord) error {
+func (j *auditJournal) Record(ctx context.Context, u core.UserID, c store.CallRecord) error {
 	j.told = append(j.told, c.Result)
 	return j.memoryJournal.Record(ctx, u, c)
 }

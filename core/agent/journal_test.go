@@ -11,15 +11,16 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/llmtest"
+	"github.com/everthread/everthread/core/store"
 )
 
 // memoryJournal keeps records in memory.
 type memoryJournal struct {
 	mu      sync.Mutex
 	entries map[string]string
-	lasting []core.CallRecord // that may have changed something
-	broken  error             // of every look-up
-	refuses error             // of every record
+	lasting []store.CallRecord // that may have changed something
+	broken  error              // of every look-up
+	refuses error              // of every record
 }
 
 func (j *memoryJournal) Lookup(_ context.Context, u core.UserID, t core.TurnID, step, index int) (string, bool, error) {
@@ -29,7 +30,7 @@ func (j *memoryJournal) Lookup(_ context.Context, u core.UserID, t core.TurnID, 
 	return text, ok, j.broken
 }
 
-func (j *memoryJournal) Record(ctx context.Context, u core.UserID, c core.CallRecord) error {
+func (j *memoryJournal) Record(ctx context.Context, u core.UserID, c store.CallRecord) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if ctx.Err() != nil {
@@ -42,7 +43,7 @@ func (j *memoryJournal) Record(ctx context.Context, u core.UserID, c core.CallRe
 		j.entries = map[string]string{}
 	}
 	j.entries[fmt.Sprint(u, c.Turn, c.Step, c.Index)] = c.Text
-	same := func(o core.CallRecord) bool { return o.Turn == c.Turn && o.Step == c.Step && o.Index == c.Index }
+	same := func(o store.CallRecord) bool { return o.Turn == c.Turn && o.Step == c.Step && o.Index == c.Index }
 	if j.lasting = slices.DeleteFunc(j.lasting, same); c.Changes {
 		j.lasting = append(j.lasting, c)
 	}
@@ -50,10 +51,10 @@ func (j *memoryJournal) Record(ctx context.Context, u core.UserID, c core.CallRe
 }
 
 func (j *memoryJournal) Earlier(_ context.Context, _ core.UserID, t core.TurnID,
-	_ []core.MessageID) ([]core.CallRecord, error) {
+	_ []core.MessageID) ([]store.CallRecord, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(j.lasting), func(c core.CallRecord) bool { return c.Turn == t }), j.broken
+	return slices.DeleteFunc(slices.Clone(j.lasting), func(c store.CallRecord) bool { return c.Turn == t }), j.broken
 }
 
 // A second turn for the same message, as after a retry or for another answer, repeats no call that may have changed
@@ -95,7 +96,7 @@ func TestJournal_anotherTurnRepeatsNoCall(t *testing.T) {
 	}
 	calls = 2
 	begun := fingerprint(wish("", "mail", `{"to":"bob"}`)) + begunMark
-	journal.lasting = []core.CallRecord{{Turn: 4, Changes: true, Text: begun}}
+	journal.lasting = []store.CallRecord{{Turn: 4, Changes: true, Text: begun}}
 	if got := said(5, `{"to":"bob"}`); calls != 2 || !strings.Contains(got, "not known") {
 		t.Errorf("%d calls, %q after a call whose end is unknown", calls, got)
 	}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Results of calls that do not run.
@@ -131,12 +132,12 @@ func (r *run) steered(tool core.Tool) bool {
 }
 
 // entry returns the journal entry of a call, without its text.
-func entry(c core.ToolUse, call core.ToolCall) core.CallRecord {
-	return core.CallRecord{Turn: c.Turn, By: c.By, Step: c.Step, Index: c.Index, Tool: call.Name}
+func entry(c core.ToolUse, call core.ToolCall) store.CallRecord {
+	return store.CallRecord{Turn: c.Turn, By: c.By, Step: c.Step, Index: c.Index, Tool: call.Name}
 }
 
 // record stores a call in the journal, and in the audit unless the tool only reads.
-func (r *run) record(ctx context.Context, tool core.Tool, c core.ToolUse, e core.CallRecord,
+func (r *run) record(ctx context.Context, tool core.Tool, c core.ToolUse, e store.CallRecord,
 	result core.AuditResult) error {
 	e.At = r.Now()
 	if changes(tool) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/llm/llmtest"
 )
 
@@ -112,7 +113,7 @@ func TestWhatIsMadeAfterForeignWordsIsMarked(t *testing.T) {
 	t.Parallel()
 	add := func(name string) fakeTool {
 		return fakeTool{name: name, do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
-			return core.ToolResult{Text: "added", Effects: []core.Effect{core.OpenLoop{Loop: core.Loop{Text: name}}}}, nil
+			return core.ToolResult{Text: "added", Effects: []core.Effect{effect.OpenLoop{Loop: core.Loop{Text: name}}}}, nil
 		}}
 	}
 	found := fakeTool{name: "found", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
@@ -125,7 +126,7 @@ func TestWhatIsMadeAfterForeignWordsIsMarked(t *testing.T) {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	for i, want := range []bool{false, true} {
-		if l := out.Effects[i].(core.OpenLoop).Loop; l.Tainted != want {
+		if l := out.Effects[i].(effect.OpenLoop).Loop; l.Tainted != want {
 			t.Errorf("%s is marked: %v", l.Text, l.Tainted)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -18,9 +19,9 @@ type Journal interface {
 	// Lookup returns the recorded text of a call.
 	Lookup(ctx context.Context, user core.UserID, turn core.TurnID, step, index int) (text string, ok bool, err error)
 	// Earlier returns the calls that may have changed something and that other turns made for the same messages.
-	Earlier(ctx context.Context, user core.UserID, turn core.TurnID, messages []core.MessageID) ([]core.CallRecord, error)
+	Earlier(ctx context.Context, user core.UserID, turn core.TurnID, messages []core.MessageID) ([]store.CallRecord, error)
 	// Record stores a call, and replaces its earlier record.
-	Record(ctx context.Context, user core.UserID, r core.CallRecord) error
+	Record(ctx context.Context, user core.UserID, r store.CallRecord) error
 }
 
 // Registry is a set of tools, ordered by name. The zero value is the empty one.

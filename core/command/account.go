@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/words"
 )
@@ -52,7 +54,7 @@ func (c *Commands) undo(ctx context.Context, r *request) (core.Outcome, error) {
 
 // undoables returns the changes that are still in effect.
 func (c *Commands) undoables(ctx context.Context, r *request) ([]undoable, error) {
-	rows, err := c.Store.Audit(ctx, core.AuditQuery{User: r.user.ID, Since: r.now.Add(-core.UndoLife), Limit: 500})
+	rows, err := c.Store.Audit(ctx, store.AuditQuery{User: r.user.ID, Since: r.now.Add(-core.UndoLife), Limit: 500})
 	if err != nil {
 		return nil, err
 	}
@@ -77,11 +79,11 @@ func (c *Commands) undoables(ctx context.Context, r *request) ([]undoable, error
 		for _, id := range row.IDs {
 			switch {
 			case row.What == core.AuditKeyMade && slices.ContainsFunc(keys, func(k core.APIKey) bool { return k.ID == id }):
-				effects = append(effects, core.RevokeKey{Key: id})
+				effects = append(effects, effect.RevokeKey{Key: id})
 			case row.What == core.AuditSignIn && slices.ContainsFunc(sessions, func(s core.Session) bool { return s.ID == id }):
-				effects = append(effects, core.EndSession{Session: id})
+				effects = append(effects, effect.EndSession{Session: id})
 			case row.What == core.AuditLink && row.Object == "identity" && linked(id):
-				effects = append(effects, core.Unlink{Identity: core.IdentityID(id), At: r.now})
+				effects = append(effects, effect.Unlink{Identity: core.IdentityID(id), At: r.now})
 			}
 		}
 		if len(effects) > 0 {
@@ -99,7 +101,7 @@ func (c *Commands) takeBack(ctx context.Context, r *request, ids []int64) (core.
 		if x.Ended {
 			said = r.words.TakenBack[x.Kind].Ended
 		}
-		return fmt.Sprintf(said, plainLine(x.Text)), core.Undo{X: x, At: r.now}, err
+		return fmt.Sprintf(said, plainLine(x.Text)), effect.Undo{X: x, At: r.now}, err
 	})
 }
 
@@ -108,7 +110,7 @@ const mineShown = 20
 
 // mine shows the audit of the person's account, newest first.
 func (c *Commands) mine(ctx context.Context, r *request) (core.Outcome, error) {
-	rows, err := c.Store.Audit(ctx, core.AuditQuery{User: r.user.ID, Limit: mineShown})
+	rows, err := c.Store.Audit(ctx, store.AuditQuery{User: r.user.ID, Limit: mineShown})
 	if err != nil || len(rows) == 0 {
 		return r.say(r.words.MineNone), err
 	}

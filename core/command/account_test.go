@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 func TestUsageOfAllIsForOwners(t *testing.T) {
@@ -13,7 +13,7 @@ func TestUsageOfAllIsForOwners(t *testing.T) {
 	for language, want := range map[string]string{"en": "Everyone together, today (UTC): 250 of 1,000 tokens (25%).",
 		"fr": "aujourd’hui (UTC)\u00a0: 250 jetons sur 1\u202f000 (25\u202f%)."} {
 		w := newWorld(t, language)
-		_, err := w.Grant(w.ctx, core.Grant{Day: w.now.UTC().Format(time.DateOnly), Worker: "w", Used: 250, Want: 50,
+		_, err := w.Grant(w.ctx, store.Grant{Day: w.now.UTC().Format(time.DateOnly), Worker: "w", Used: 250, Want: 50,
 			PerDay: 1000, Now: w.now, Until: w.now.Add(time.Hour)})
 		must(t, err)
 		if out, _ := w.ask(w.ada, "/usage"); strings.Contains(out.Text, "UTC") {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -182,8 +184,8 @@ func linking(w *world) {
 func (w *world) code(a core.Address, code string) {
 	w.t.Helper()
 	_, u := w.identify(a)
-	_, err := w.Note(w.ctx, core.Note{User: u.ID, Now: w.now,
-		Effects: []core.Effect{core.NewLink{Code: core.Code{Hash: trust.CodeHash(code), Address: a, Created: w.now,
+	_, err := w.Note(w.ctx, store.Note{User: u.ID, Now: w.now,
+		Effects: []core.Effect{effect.NewLink{Code: core.Code{Hash: trust.CodeHash(code), Address: a, Created: w.now,
 			Expires: w.now.Add(10 * time.Minute)}}}})
 	must(w.t, err)
 }
@@ -263,7 +265,7 @@ func (w *world) record(who core.Address, text string) string {
 // named replaces the placeholders of ids, for the user's own rows and for another user's.
 func (w *world) named(user core.UserID, text string) string {
 	w.t.Helper()
-	items, err := w.Store.Items(w.ctx, core.ItemQuery{User: user, Status: core.ItemActive, Limit: 1})
+	items, err := w.Store.Items(w.ctx, store.ItemQuery{User: user, Status: core.ItemActive, Limit: 1})
 	must(w.t, err)
 	if len(items) > 0 {
 		text = strings.ReplaceAll(text, "ITEM", fmt.Sprint(items[0].ID))
@@ -459,7 +461,7 @@ func FuzzCommand(f *testing.F) {
 			t.Errorf("%q is answered with %q", text, out.Text)
 		}
 		for _, e := range out.Effects {
-			if a, is := e.(core.Approve); is && (!owner || a.CodeHash != trust.CodeHash("ABCD2345")) {
+			if a, is := e.(effect.Approve); is && (!owner || a.CodeHash != trust.CodeHash("ABCD2345")) {
 				t.Errorf("%q admits %+v", text, a)
 			}
 		}

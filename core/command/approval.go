@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -121,7 +122,7 @@ func (c *Commands) decide(ctx context.Context, r *request, q core.Approval, yes 
 	case core.ApproveLink:
 		out, err = c.acceptLink(r, q, yes)
 	}
-	decide := core.Decide{Approval: q.ID, Identity: r.at.ID, Yes: yes, At: r.now}
+	decide := effect.Decide{Approval: q.ID, Identity: r.at.ID, Yes: yes, At: r.now}
 	out.Effects = append([]core.Effect{decide}, out.Effects...)
 	return out, true, err
 }
@@ -156,7 +157,7 @@ func (c *Commands) join(r *request, q core.Approval, yes bool) (core.Outcome, er
 		return core.Outcome{}, err
 	}
 	who := trust.AddressName(l.Address, l.Name)
-	out := r.sayf(r.words.LinkAsked, who).With(core.UseLink{Hash: l.Hash, Identity: r.at.ID, At: r.now})
+	out := r.sayf(r.words.LinkAsked, who).With(effect.UseLink{Hash: l.Hash, Identity: r.at.ID, At: r.now})
 	out.Others = fmt.Sprintf(r.words.LinkJoins, who, trust.AddressName(r.at.Address, r.at.Name))
 	return out, nil
 }
@@ -178,7 +179,7 @@ func (c *Commands) acceptLink(r *request, q core.Approval, yes bool) (core.Outco
 		out.Greet = &core.Greeting{To: l.Address, Text: r.words.Linked}
 	}
 	out.Others = fmt.Sprintf(told, who, trust.AddressName(r.at.Address, r.at.Name))
-	return out.With(core.AcceptLink{Subject: l, At: r.now}), nil
+	return out.With(effect.AcceptLink{Subject: l, At: r.now}), nil
 }
 
 // askJoin asks a user who used a code whether to merge with the user who made it.
@@ -204,7 +205,7 @@ func (c *Commands) askJoin(r *request, hash string, l core.Link) (core.Outcome, 
 		out.Text += "\n\n" + r.words.SayYesNo
 	}
 	out.Buttons = trust.YesNo(r.lang, a.Code, owner)
-	return out.With(core.AskApproval{Approval: a}), nil
+	return out.With(effect.AskApproval{Approval: a}), nil
 }
 
 // pair lists strangers who ask to be admitted.
@@ -228,7 +229,7 @@ func (c *Commands) approve(ctx context.Context, r *request) (core.Outcome, error
 	}
 	shown := *code
 	shown.Name = cmp.Or(name, code.Name)
-	return r.sayf(r.words.Approved, who(shown)).With(core.Approve{CodeHash: code.Hash, Name: name, At: r.now}), nil
+	return r.sayf(r.words.Approved, who(shown)).With(effect.Approve{CodeHash: code.Hash, Name: name, At: r.now}), nil
 }
 
 func (c *Commands) deny(ctx context.Context, r *request) (core.Outcome, error) {
@@ -236,7 +237,7 @@ func (c *Commands) deny(ctx context.Context, r *request) (core.Outcome, error) {
 	if err != nil || code == nil {
 		return r.noCode("deny"), err
 	}
-	return r.sayf(r.words.Denied, who(*code)).With(core.Deny{CodeHash: code.Hash, At: r.now}), nil
+	return r.sayf(r.words.Denied, who(*code)).With(effect.Deny{CodeHash: code.Hash, At: r.now}), nil
 }
 
 // requested returns the request whose code begins the argument, and the rest of the argument; nil if there is none.

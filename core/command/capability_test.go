@@ -7,6 +7,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -44,5 +45,5 @@ func TestAProgramDoesWhatItsKeyMay(t *testing.T) {
 
 // changes reports whether effects do more than report a refusal.
 func changes(effects []core.Effect) bool {
-	return slices.ContainsFunc(effects, func(e core.Effect) bool { _, ok := e.(core.Tell); return !ok })
+	return slices.ContainsFunc(effects, func(e core.Effect) bool { _, ok := e.(effect.Tell); return !ok })
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/words"
@@ -22,8 +24,8 @@ import (
 
 // Store is the part of a store that commands use.
 type Store interface {
-	core.ThreadReader
-	core.RefStore
+	store.ThreadReader
+	store.RefStore
 	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
 	Day(ctx context.Context, user core.UserID, label string) (core.Segment, error)
 	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
@@ -33,17 +35,17 @@ type Store interface {
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 	OpenApprovals(ctx context.Context, user core.UserID, identity core.IdentityID,
 		now time.Time) (open []core.Approval, passed bool, err error)
-	Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, error)
+	Audit(ctx context.Context, q store.AuditQuery) ([]core.AuditRow, error)
 	APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error)
 	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error)
-	Undoable(ctx context.Context, user core.UserID, id int64, now time.Time) (core.Undoable, error)
+	Undoable(ctx context.Context, user core.UserID, id int64, now time.Time) (effect.Undoable, error)
 	Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error)
 	SpeechTrouble(ctx context.Context, user core.UserID) (cause string, since time.Time, err error)
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 	Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error)
 	UsageOf(ctx context.Context, user core.UserID, day string) (used, reserved int, err error)
-	UsageDays(ctx context.Context, user core.UserID, from, through string) ([]core.UsageDay, error)
-	Timeline(ctx context.Context, q core.TimelineQuery) (ms []core.Message, more bool, err error)
+	UsageDays(ctx context.Context, user core.UserID, from, through string) ([]store.UsageDay, error)
+	Timeline(ctx context.Context, q store.TimelineQuery) (ms []core.Message, more bool, err error)
 	SpentAll(ctx context.Context, day string, now time.Time) (used, granted int, err error)
 }
 
@@ -245,7 +247,7 @@ func (c *Commands) request(u core.User, i core.Identity, in core.Inbound, now ti
 func (c *Commands) run(ctx context.Context, r *request, cmd command) (core.Outcome, error) {
 	refused := func(out core.Outcome) (core.Outcome, error) {
 		if cmd.needs == core.CanAccount || cmd.needs == core.CanAdmin {
-			out.Effects = []core.Effect{core.Tell{Row: core.AuditRow{What: core.AuditCommand, Tool: cmd.name,
+			out.Effects = []core.Effect{effect.Tell{Row: core.AuditRow{What: core.AuditCommand, Tool: cmd.name,
 				Result: core.ResultRefused}}}
 		}
 		return out, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/words"
@@ -170,7 +171,7 @@ func (c *Commands) summary(ctx context.Context, r *request) (core.Outcome, error
 	}
 	return c.onDay(ctx, r, label, func(g core.Segment) (core.Outcome, error) {
 		text, err := c.renewed(ctx, r, g)
-		return core.Outcome{Text: text, Effects: []core.Effect{core.Summarize{Segment: g.ID, At: r.now}}}, err
+		return core.Outcome{Text: text, Effects: []core.Effect{effect.Summarize{Segment: g.ID, At: r.now}}}, err
 	})
 }
 
@@ -212,7 +213,7 @@ func (c *Commands) forgetMessage(ctx context.Context, r *request) (core.Outcome,
 	if m == 0 {
 		return r.say(r.words.ForgetUnknown), nil
 	}
-	return r.say(r.words.Forgotten).With(core.Redact{Message: m, At: r.now}), nil
+	return r.say(r.words.Forgotten).With(effect.Redact{Message: m, At: r.now}), nil
 }
 
 // forgetDay removes a day only if the date is followed by yes; else it asks.
@@ -237,7 +238,7 @@ func (c *Commands) forgetDay(ctx context.Context, r *request) (core.Outcome, err
 		}
 		out := r.sayf(r.words.ForgottenDay, name, n)
 		for _, m := range all {
-			out.Effects = append(out.Effects, core.Redact{Message: m, At: r.now})
+			out.Effects = append(out.Effects, effect.Redact{Message: m, At: r.now})
 		}
 		return out, nil
 	})

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -168,13 +170,13 @@ func TestDenyDropsWhatWasHeld(t *testing.T) {
 	if len(noted.Released) != 0 || strings.Contains(all, "says Cléo") || !strings.Contains(all, "says Dan") {
 		t.Errorf("released %v; still stored:\n%s", noted.Released, all)
 	}
-	again, err := w.Hold(w.ctx, core.Hold{Keep: true, Now: w.now, Event: core.Inbound{EventID: "m1", Kind: core.InMessage,
+	again, err := w.Hold(w.ctx, store.Hold{Keep: true, Now: w.now, Event: core.Inbound{EventID: "m1", Kind: core.InMessage,
 		Address: core.Address{Channel: "telegram", Account: "42", External: "333"}}})
 	if err != nil || !again {
 		t.Errorf("a repeat of a dropped event is held again: %v, %v", again, err)
 	}
-	_, err = w.Note(w.ctx, core.Note{User: 1, Now: w.now,
-		Effects: []core.Effect{core.Deny{CodeHash: trust.CodeHash("ABCD2345"), At: w.now}}})
+	_, err = w.Note(w.ctx, store.Note{User: 1, Now: w.now,
+		Effects: []core.Effect{effect.Deny{CodeHash: trust.CodeHash("ABCD2345"), At: w.now}}})
 	if !errors.Is(err, core.ErrRefused) {
 		t.Errorf("denied twice: %v, want ErrRefused", err)
 	}
@@ -187,7 +189,7 @@ func TestStopEndsAWaitingTurn(t *testing.T) {
 	w := newWorld(t, "en")
 	i, u := w.identify(w.ada)
 	e := w.event(w.ada, "hello?")
-	out, err := w.Append(w.ctx, core.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e},
+	out, err := w.Append(w.ctx, store.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e},
 		Now: w.now, RunAt: w.now, Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat,
 			Text: "hello?", SentAt: w.now, Day: dayOf(u.Settings, w.now)}},
 		Claim:  &core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)},
@@ -304,9 +306,9 @@ func TestEffectsOnAnotherUsersIds(t *testing.T) {
 	must(t, err)
 	before := w.state(w.ada)
 	i, bo := w.identify(w.bo)
-	for _, e := range []core.Effect{core.UseThread{Identity: i.ID, Thread: threads[0].ID},
-		core.CloseLoop{Loop: loops[0].ID}, core.Redact{Message: 1}} {
-		if _, err := w.Note(w.ctx, core.Note{User: bo.ID, Identity: i.ID, Effects: []core.Effect{e}, Now: w.now}); !errors.Is(
+	for _, e := range []core.Effect{effect.UseThread{Identity: i.ID, Thread: threads[0].ID},
+		effect.CloseLoop{Loop: loops[0].ID}, effect.Redact{Message: 1}} {
+		if _, err := w.Note(w.ctx, store.Note{User: bo.ID, Identity: i.ID, Effects: []core.Effect{e}, Now: w.now}); !errors.Is(
 			err, core.ErrNotFound) {
 			t.Errorf("%T: got %v, want ErrNotFound", e, err)
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Whatever an answer to a command shows of words that others wrote, it has their mark, as later prompts show it.
@@ -18,7 +20,7 @@ func TestAnswer_marksForeignWords(t *testing.T) {
 	i, u := w.identify(w.ada)
 	note := func(effects ...core.Effect) {
 		t.Helper()
-		_, err := w.Note(w.ctx, core.Note{User: u.ID, Effects: effects, Now: w.now})
+		_, err := w.Note(w.ctx, store.Note{User: u.ID, Effects: effects, Now: w.now})
 		must(t, err)
 	}
 	forwarded := w.say(w.ada, "a "+word+" for sale", true)
@@ -30,23 +32,23 @@ func TestAnswer_marksForeignWords(t *testing.T) {
 	w.talk(w.ada, "the garden")
 	for n := range 2 { // one to list, one to end
 		text := fmt.Sprint(word, n)
-		note(core.AddItem{Item: core.Item{Theme: "a " + word, Content: text, Type: core.ItemFact, Tainted: true},
+		note(effect.AddItem{Item: core.Item{Theme: "a " + word, Content: text, Type: core.ItemFact, Tainted: true},
 			Theme: core.Theme{Name: "a " + word, Tainted: true}},
-			core.OpenLoop{Loop: core.Loop{Text: text, OpenedAt: w.now, Mentioned: w.now, Tainted: true}},
-			core.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, Text: text, DueAt: w.now.Add(time.Hour), Zone: "UTC",
+			effect.OpenLoop{Loop: core.Loop{Text: text, OpenedAt: w.now, Mentioned: w.now, Tainted: true}},
+			effect.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, Text: text, DueAt: w.now.Add(time.Hour), Zone: "UTC",
 				Tainted: true},
 				At: w.now},
-			core.SetPlan{Plan: core.Plan{Kind: core.PlanTask, Text: text, DueAt: w.now.Add(time.Hour), Zone: "UTC",
+			effect.SetPlan{Plan: core.Plan{Kind: core.PlanTask, Text: text, DueAt: w.now.Add(time.Hour), Zone: "UTC",
 				Tainted: true}})
 	}
-	note(core.Taint(core.OpenThread{Title: word, At: w.now}))
+	note(effect.Taint(effect.OpenThread{Title: word, At: w.now}))
 	loops, err := w.Loops(w.ctx, u.ID, 10)
 	must(t, err)
 	reminders, err := w.OpenPlans(w.ctx, u.ID, core.PlanReminder, 10)
 	must(t, err)
 	tasks, err := w.OpenPlans(w.ctx, u.ID, core.PlanTask, 10)
 	must(t, err)
-	items, err := w.Items(w.ctx, core.ItemQuery{User: u.ID, Limit: 10})
+	items, err := w.Items(w.ctx, store.ItemQuery{User: u.ID, Limit: 10})
 	must(t, err)
 	ask := func(text string, quote *core.Quote, program bool) core.Outcome {
 		t.Helper()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -44,7 +45,7 @@ func (c *Commands) link(ctx context.Context, r *request) (core.Outcome, error) {
 	if l.Tries+1 >= core.LinkTries {
 		out = r.sayf(r.words.LinkLocked, minutes(core.LinkLock))
 	}
-	return out.With(core.WrongLink{Address: r.at.Address, At: r.now}), nil
+	return out.With(effect.WrongLink{Address: r.at.Address, At: r.now}), nil
 }
 
 // minutes returns a wait in whole minutes, at least one.
@@ -68,7 +69,7 @@ func (c *Commands) web(_ context.Context, r *request) (core.Outcome, error) {
 	if c.elsewhere(r, link) {
 		out.Text += "\n\n" + r.words.WebHere
 	}
-	return out.With(core.NewWebLink{Code: code}), nil
+	return out.With(effect.NewWebLink{Code: code}), nil
 }
 
 // elsewhere reports whether a link opens only on the machine of the gateway, and the person may be on another.
@@ -96,7 +97,7 @@ func (c *Commands) export(_ context.Context, r *request) (core.Outcome, error) {
 	q.Set("next", "/settings/export")
 	link.RawQuery = q.Encode()
 	code.Address = r.at.Address
-	return r.sayf(r.words.ExportLink, link, minutes(code.Expires.Sub(r.now))).With(core.NewWebLink{Code: code}), nil
+	return r.sayf(r.words.ExportLink, link, minutes(code.Expires.Sub(r.now))).With(effect.NewWebLink{Code: code}), nil
 }
 
 // here reports whether a host is the local machine, which a phone cannot reach.
@@ -113,7 +114,7 @@ func (c *Commands) newLink(r *request) (core.Outcome, error) {
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	return r.sayf(r.words.LinkCode, code, code).With(core.NewLink{Code: core.Code{Kind: core.CodeLink,
+	return r.sayf(r.words.LinkCode, code, code).With(effect.NewLink{Code: core.Code{Kind: core.CodeLink,
 		Hash: trust.CodeHash(code), Address: r.at.Address, Name: r.at.Name, Created: r.now,
 		Expires: r.now.Add(core.LinkLife)}}), nil
 }
@@ -142,7 +143,7 @@ func (c *Commands) unlink(ctx context.Context, r *request) (core.Outcome, error)
 	if slices.ContainsFunc(sessions, func(s core.Session) bool { return s.EndsWithout(i.ID) }) {
 		out.Text += " " + r.words.UnlinkedBrowsers
 	}
-	return out.With(core.Unlink{Identity: i.ID, At: r.now}), err
+	return out.With(effect.Unlink{Identity: i.ID, At: r.now}), err
 }
 
 // unlinking holds the arguments of /unlink.

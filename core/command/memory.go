@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/words"
 )
@@ -19,7 +21,7 @@ type Memory interface {
 	// Themes lists themes, those with most active items first.
 	Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error)
 	// Items lists items, newest first.
-	Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error)
+	Items(ctx context.Context, q store.ItemQuery) ([]core.Item, error)
 	// Item returns an item, or core.ErrNotFound.
 	Item(ctx context.Context, user core.UserID, id core.ItemID) (core.Item, error)
 	// Find returns the active items that match words, best first.
@@ -27,7 +29,7 @@ type Memory interface {
 		now time.Time) (items []core.Item, mode string, err error)
 	// Keep prepares an item; add is nil if same has the same meaning. The error is
 	// core.ErrRefused if the item has no words or too many.
-	Keep(ctx context.Context, i core.Item, now time.Time) (add *core.AddItem, same core.Item, err error)
+	Keep(ctx context.Context, i core.Item, now time.Time) (add *effect.AddItem, same core.Item, err error)
 }
 
 // memory lists, searches and archives memory items.
@@ -57,12 +59,12 @@ func (c *Commands) switchMemory(r *request, off bool) core.Outcome {
 	s := r.user.Settings
 	s.MemoryOff = off
 	said := map[bool]string{true: r.words.MemoryOff, false: r.words.MemoryOn}[off]
-	return r.say(said).With(core.SetSettings{Settings: s})
+	return r.say(said).With(effect.SetSettings{Settings: s})
 }
 
 // allItems lists the newest items by theme.
 func (c *Commands) allItems(ctx context.Context, r *request) (core.Outcome, error) {
-	items, err := c.Memory.Items(ctx, core.ItemQuery{User: r.user.ID, Status: core.ItemActive, Limit: listed})
+	items, err := c.Memory.Items(ctx, store.ItemQuery{User: r.user.ID, Status: core.ItemActive, Limit: listed})
 	if err != nil {
 		return core.Outcome{}, err
 	}
@@ -125,7 +127,7 @@ func (c *Commands) archive(ctx context.Context, r *request, ids []int64) (core.O
 			err = core.ErrNotFound
 		}
 		r.mark(i.Tainted)
-		return fmt.Sprintf(r.words.Archived, plainLine(i.Content)), core.ArchiveItem{Item: i.ID, At: r.now}, err
+		return fmt.Sprintf(r.words.Archived, plainLine(i.Content)), effect.ArchiveItem{Item: i.ID, At: r.now}, err
 	})
 }
 
@@ -190,10 +192,10 @@ type Standing interface {
 	// Add prepares an instruction; add is nil if same has the same meaning. A refusal is a
 	// sentence in language that wraps core.ErrRefused.
 	Add(ctx context.Context, user core.UserID, language, wish string,
-		now time.Time) (add *core.AddInstruction, same core.Instruction, err error)
+		now time.Time) (add *effect.AddInstruction, same core.Instruction, err error)
 	// AddAll prepares several, all or none.
 	AddAll(ctx context.Context, user core.UserID, language string, wishes []string,
-		now time.Time) ([]core.AddInstruction, error)
+		now time.Time) ([]effect.AddInstruction, error)
 }
 
 // always lists, adds and removes standing instructions.
@@ -243,7 +245,7 @@ func (c *Commands) removeAlways(ctx context.Context, r *request, ids []int64) (c
 	return r.each(ids, r.words.AlwaysMissing, func(id int64) (string, core.Effect, error) {
 		i, err := pick(all, id, func(i core.Instruction) core.InstructionID { return i.ID })
 		return fmt.Sprintf(r.words.AlwaysRemoved, escaper.Replace(i.Text)),
-			core.RemoveInstruction{Instruction: i.ID, At: r.now}, err
+			effect.RemoveInstruction{Instruction: i.ID, At: r.now}, err
 	})
 }
 
@@ -316,7 +318,7 @@ func (c *Commands) done(ctx context.Context, r *request) (core.Outcome, error) {
 	return r.each(ids, r.words.NoLoop, func(id int64) (string, core.Effect, error) {
 		l, err := pick(open, id, func(l core.Loop) core.LoopID { return l.ID })
 		r.mark(l.Tainted)
-		return fmt.Sprintf(r.words.LoopDone, oneLine(l.Text)), core.CloseLoop{Loop: l.ID, At: r.now}, err
+		return fmt.Sprintf(r.words.LoopDone, oneLine(l.Text)), effect.CloseLoop{Loop: l.ID, At: r.now}, err
 	})
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // TestRememberTooMuch checks a text and a message that exceed an item's size.
@@ -99,7 +101,7 @@ func (w *world) propose(a core.Address, code string, texts ...string) core.Messa
 	_, err = w.Commit(w.ctx, core.Reply{Turn: turn, State: core.TurnDone, Now: w.now, Day: "2026-11-19",
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: "Always?", Tokens: 5,
 			SentAt: w.now}},
-		Effects: []core.Effect{core.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveStanding,
+		Effects: []core.Effect{effect.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveStanding,
 			Identity: turn.Identity, Turn: turn.ID, Subject: string(subject), AskedAt: w.now,
 			Expires: w.now.Add(core.ApprovalLife)}}}}, nil)
 	must(w.t, err)
@@ -195,8 +197,8 @@ func TestWhatWasProposedRestsOnWhatWasSaid(t *testing.T) {
 	if len(list) != 1 || !list[0].Noted || list[0].Source != source {
 		t.Errorf("got %+v, which rests on %d", list, source)
 	}
-	_, err = w.Note(w.ctx, core.Note{User: u.ID, Now: w.now,
-		Effects: []core.Effect{core.Redact{Message: source, At: w.now}}})
+	_, err = w.Note(w.ctx, store.Note{User: u.ID, Now: w.now,
+		Effects: []core.Effect{effect.Redact{Message: source, At: w.now}}})
 	must(t, err)
 	if got := w.always(w.ada); got != "" {
 		t.Errorf("instructions %q", got)

@@ -10,18 +10,19 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 )
 
 // Plans reads and prepares plans. A refusal is a sentence in use.Language that wraps core.ErrRefused.
 type Plans interface {
 	// New prepares a plan from words with its time and text.
-	New(ctx context.Context, use core.ToolUse, kind core.PlanKind, words string) (core.SetPlan, error)
+	New(ctx context.Context, use core.ToolUse, kind core.PlanKind, words string) (effect.SetPlan, error)
 	// OpenPlans lists the active and paused plans of a kind, soonest first.
 	OpenPlans(ctx context.Context, user core.UserID, kind core.PlanKind, limit int) ([]core.Plan, error)
 	// Accept prepares the proposed tasks after a yes, all or none.
-	Accept(ctx context.Context, use core.ToolUse, s core.TaskSubject) ([]core.SetPlan, error)
+	Accept(ctx context.Context, use core.ToolUse, s core.TaskSubject) ([]effect.SetPlan, error)
 	// Resume prepares the resumption of a paused task.
-	Resume(ctx context.Context, use core.ToolUse, id core.PlanID) (core.Plan, core.ResumePlan, error)
+	Resume(ctx context.Context, use core.ToolUse, id core.PlanID) (core.Plan, effect.ResumePlan, error)
 	// Sent lists the deliveries of messages.
 	Sent(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Delivery, error)
 	// Describe returns a cron expression in words.
@@ -147,7 +148,7 @@ func (c *Commands) cancelPlans(ctx context.Context, r *request, kind core.PlanKi
 	return r.each(ids, none, func(id int64) (string, core.Effect, error) {
 		k, err := pick(list, id, func(k core.Plan) core.PlanID { return k.ID })
 		r.mark(k.Tainted)
-		return fmt.Sprintf(said, oneLine(k.Text)), core.CancelPlan{Plan: k.ID, At: r.now}, err
+		return fmt.Sprintf(said, oneLine(k.Text)), effect.CancelPlan{Plan: k.ID, At: r.now}, err
 	})
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // proposeTasks stores a reply that asks a user about tasks.
@@ -20,7 +22,7 @@ func (w *world) proposeTasks(a core.Address, s core.TaskSubject, kind core.Appro
 	_, err = w.Commit(w.ctx, core.Reply{Turn: turn, State: core.TurnDone, Now: w.now, Day: "2026-11-19",
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: "Shall I?", Tokens: 5,
 			SentAt: w.now}},
-		Effects: []core.Effect{core.AskApproval{Approval: core.Approval{Code: "P1", Kind: kind, Identity: turn.Identity,
+		Effects: []core.Effect{effect.AskApproval{Approval: core.Approval{Code: "P1", Kind: kind, Identity: turn.Identity,
 			Turn: turn.ID, Subject: string(subject), AskedAt: w.now, Expires: w.now.Add(core.ApprovalLife)}}}}, nil)
 	must(w.t, err)
 }
@@ -91,8 +93,8 @@ func TestATaskGoesOnByAYes(t *testing.T) {
 	w.said(w.bo, "/task every day at 9 tell the news")
 	k := w.tasksOf(w.bo)[0]
 	_, u := w.identify(w.bo)
-	_, err := w.Note(w.ctx, core.Note{User: u.ID, Now: w.now,
-		Effects: []core.Effect{core.PausePlan{Plan: k.ID, At: w.now}}})
+	_, err := w.Note(w.ctx, store.Note{User: u.ID, Now: w.now,
+		Effects: []core.Effect{effect.PausePlan{Plan: k.ID, At: w.now}}})
 	must(t, err)
 	w.proposeTasks(w.bo, core.TaskSubject{Resume: k.ID}, core.ApproveResume)
 	if out := w.said(w.bo, "no"); !strings.Contains(out, "stays paused") {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // week is a conversation on Monday with a summary, and one this morning without.
@@ -27,7 +29,7 @@ func states(w *world) {
 	w.later(24*time.Hour).talk(w.ada, "on Wednesday")
 	g, err := w.Day(w.ctx, u.ID, "2026-11-18")
 	must(w.t, err)
-	must(w.t, w.FailSummary(w.ctx, core.FailedSummary{User: u.ID, Segment: g.ID, Lease: w.job(u.ID, int64(g.ID)),
+	must(w.t, w.FailSummary(w.ctx, store.FailedSummary{User: u.ID, Segment: g.ID, Lease: w.job(u.ID, int64(g.ID)),
 		Cause: "the model is down", RetryAt: w.now.Add(time.Minute), Now: w.now}))
 	w.later(24*time.Hour).talk(w.ada, "on Thursday")
 	w.summarize(w.ada, "2026-11-19", markdown)
@@ -49,7 +51,7 @@ func (w *world) keep(who core.Address, text, theme string) {
 	add, _, err := w.options.Memory.Keep(w.ctx, core.Item{User: u.ID, Content: text, Theme: theme}, w.now)
 	must(w.t, err)
 	e := w.event(who, text)
-	_, err = w.Note(w.ctx, core.Note{User: u.ID, Identity: i.ID, Event: &e, Effects: []core.Effect{*add}, Now: w.now})
+	_, err = w.Note(w.ctx, store.Note{User: u.ID, Identity: i.ID, Event: &e, Effects: []core.Effect{*add}, Now: w.now})
 	must(w.t, err)
 }
 
@@ -59,23 +61,23 @@ func tainted(w *world) {
 	i, u := w.identify(w.ada)
 	act := func(effects ...core.Effect) {
 		e := w.event(w.ada, "a turn")
-		_, err := w.Note(w.ctx, core.Note{User: u.ID, Identity: i.ID, Event: &e, Effects: effects, Now: w.now})
+		_, err := w.Note(w.ctx, store.Note{User: u.ID, Identity: i.ID, Event: &e, Effects: effects, Now: w.now})
 		must(w.t, err)
 	}
 	for _, n := range []int64{901, 911} {
-		item := core.AddItem{Item: core.Item{ID: core.ItemID(n), Type: core.ItemFact, Content: fmt.Sprint("item *", n)},
+		item := effect.AddItem{Item: core.Item{ID: core.ItemID(n), Type: core.ItemFact, Content: fmt.Sprint("item *", n)},
 			Digest: fmt.Sprint(n), At: w.now}
-		loop := core.OpenLoop{Loop: core.Loop{ID: core.LoopID(n + 1), Text: fmt.Sprint("loop *", n+1)}, At: w.now}
-		reminder := core.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, ID: core.PlanID(n + 2),
+		loop := effect.OpenLoop{Loop: core.Loop{ID: core.LoopID(n + 1), Text: fmt.Sprint("loop *", n+1)}, At: w.now}
+		reminder := effect.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, ID: core.PlanID(n + 2),
 			Text:  fmt.Sprint("reminder *", n+2),
 			DueAt: w.now.Add(time.Hour), Zone: "UTC"}, At: w.now}
-		act(core.Taint(item), core.Taint(loop), core.Taint(reminder))
+		act(effect.Taint(item), effect.Taint(loop), effect.Taint(reminder))
 	}
-	act(core.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, ID: 914, Text: "too late", DueAt: w.now.Add(-time.Hour),
+	act(effect.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, ID: 914, Text: "too late", DueAt: w.now.Add(-time.Hour),
 		Zone: "UTC"},
 		At: w.now})
-	act(core.Taint(core.ArchiveItem{Item: 911, At: w.now}), core.Taint(core.CloseLoop{Loop: 912, At: w.now}),
-		core.Taint(core.CancelPlan{Plan: 913, At: w.now}), core.Taint(core.CancelPlan{Plan: 914, At: w.now}))
+	act(effect.Taint(effect.ArchiveItem{Item: 911, At: w.now}), effect.Taint(effect.CloseLoop{Loop: 912, At: w.now}),
+		effect.Taint(effect.CancelPlan{Plan: 913, At: w.now}), effect.Taint(effect.CancelPlan{Plan: 914, At: w.now}))
 }
 
 // receipts stores recurring reminders whose last deliveries are in every state.
@@ -89,7 +91,7 @@ func receipts(w *world) {
 			continue // never delivered
 		}
 		x := due[slices.IndexFunc(due, func(x core.Plan) bool { return x.Text == fmt.Sprint("reminder ", n) })]
-		f := core.FirePlan{User: u.ID, Due: x.DueAt, Next: x.DueAt.AddDate(0, 0, 1), Now: w.now,
+		f := store.FirePlan{User: u.ID, Due: x.DueAt, Next: x.DueAt.AddDate(0, 0, 1), Now: w.now,
 			Run:     core.Run{Plan: x.ID, Due: x.DueAt, State: core.RunDone},
 			Message: &core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ " + x.Text, SentAt: w.now}}
 		if state != "none" {
@@ -127,7 +129,7 @@ func (w *world) speaks() { w.options.Defaults.Voice = true }
 func (w *world) mute() {
 	for _, who := range []core.Address{w.ada, w.bo} {
 		_, u := w.identify(who)
-		must(w.t, w.Enqueue(w.ctx, core.NewJob{User: u.ID, Queue: core.QueueSpeak, Key: core.SpeakKey, Ref: 1, RunAt: w.now}))
+		must(w.t, w.Enqueue(w.ctx, store.NewJob{User: u.ID, Queue: core.QueueSpeak, Key: core.SpeakKey, Ref: 1, RunAt: w.now}))
 		refs, _, err := w.Due(w.ctx, []string{core.QueueSpeak}, w.now, 10, core.Share{})
 		must(w.t, err)
 		j, err := w.Claim(w.ctx, refs[0], core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/words"
 )
@@ -27,7 +28,7 @@ func (c *Commands) timezone(_ context.Context, r *request) (core.Outcome, error)
 	s := r.user.Settings
 	s.Zone = name
 	clock, date := c.clock(r, zone)
-	return r.sayf(r.words.ZoneSet, name, clock, date).With(core.SetSettings{Settings: s}), nil
+	return r.sayf(r.words.ZoneSet, name, clock, date).With(effect.SetSettings{Settings: s}), nil
 }
 
 // clock returns the time in a zone, and its weekday and date.
@@ -60,7 +61,7 @@ func (c *Commands) language(_ context.Context, r *request) (core.Outcome, error)
 	s := r.user.Settings
 	s.Language = chosen
 	r.speak(chosen)
-	return r.say(r.words.LanguageSet).With(core.SetSettings{Settings: s}), nil
+	return r.say(r.words.LanguageSet).With(effect.SetSettings{Settings: s}), nil
 }
 
 // named returns the language with a code or name; empty: there is none.
@@ -96,7 +97,7 @@ func (c *Commands) home(_ context.Context, r *request) (core.Outcome, error) {
 		return r.say(r.words.HomeAlready), nil
 	}
 	s.Home = r.at.ID
-	return r.say(r.words.HomeSet).With(core.SetSettings{Settings: s}), nil
+	return r.say(r.words.HomeSet).With(effect.SetSettings{Settings: s}), nil
 }
 
 func (c *Commands) summaries(_ context.Context, r *request) (core.Outcome, error) {
@@ -116,7 +117,7 @@ func (c *Commands) summaries(_ context.Context, r *request) (core.Outcome, error
 	if s.Summaries == "" {
 		return r.say(r.words.SummariesUnknown), nil
 	}
-	return r.sayf(r.words.SummariesSet, r.posts(s.Summaries)).With(core.SetSettings{Settings: s}), nil
+	return r.sayf(r.words.SummariesSet, r.posts(s.Summaries)).With(effect.SetSettings{Settings: s}), nil
 }
 
 func (r *request) posts(forward string) string {
@@ -139,7 +140,7 @@ func (c *Commands) strategy(_ context.Context, r *request) (core.Outcome, error)
 	default:
 		return r.say(r.words.StrategyUnknown), nil
 	}
-	return r.sayf(r.words.StrategySet, r.sees(s.Strategy)).With(core.SetSettings{Settings: s}), nil
+	return r.sayf(r.words.StrategySet, r.sees(s.Strategy)).With(effect.SetSettings{Settings: s}), nil
 }
 
 func (r *request) sees(strategy string) string {
@@ -150,7 +151,7 @@ func (r *request) sees(strategy string) string {
 func (c *Commands) pause(ctx context.Context, r *request) (core.Outcome, error) {
 	s := r.user.Settings
 	s.Paused = !s.Paused
-	effects := []core.Effect{core.SetSettings{Settings: s}}
+	effects := []core.Effect{effect.SetSettings{Settings: s}}
 	if s.Paused {
 		return core.Outcome{Text: r.words.Paused, Effects: effects}, nil
 	}
@@ -162,7 +163,7 @@ func (c *Commands) pause(ctx context.Context, r *request) (core.Outcome, error) 
 	if b.Pending > 0 {
 		text = r.words.ResumedWith
 	}
-	return core.Outcome{Text: text, Effects: append(effects, core.Resume{At: r.now})}, nil
+	return core.Outcome{Text: text, Effects: append(effects, effect.Resume{At: r.now})}, nil
 }
 
 // voice shows or sets when answers are also spoken. In a chat, only it reports why the last answer was not spoken.
@@ -181,7 +182,7 @@ func (c *Commands) voice(ctx context.Context, r *request) (core.Outcome, error) 
 	default:
 		return r.say(r.words.VoiceUnknown), nil
 	}
-	return r.say(r.spoken(s.Voice) + c.mute(r)).With(core.SetSettings{Settings: s}), nil
+	return r.say(r.spoken(s.Voice) + c.mute(r)).With(effect.SetSettings{Settings: s}), nil
 }
 
 // voiceIs shows the choice, and why the last answer was not spoken.

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // listed bounds the items of a list.
@@ -57,7 +59,7 @@ func (c *Commands) thread(ctx context.Context, r *request) (core.Outcome, error)
 		return r.say(r.words.ThreadUntitled), nil
 	}
 	out := r.sayf(r.words.ThreadOpened, bold(name))
-	return out.With(core.OpenThread{Identity: r.at.ID, Title: name, At: r.now}), nil
+	return out.With(effect.OpenThread{Identity: r.at.ID, Title: name, At: r.now}), nil
 }
 
 func (c *Commands) useThread(ctx context.Context, r *request, id core.ThreadID) (core.Outcome, error) {
@@ -71,14 +73,14 @@ func (c *Commands) useThread(ctx context.Context, r *request, id core.ThreadID) 
 	if t.Mode == core.ModeContinuous {
 		return c.continuous(ctx, r)
 	}
-	return r.sayf(r.words.ThreadUsed, bold(t.Title)).With(core.UseThread{Identity: r.at.ID, Thread: t.ID}), nil
+	return r.sayf(r.words.ThreadUsed, bold(t.Title)).With(effect.UseThread{Identity: r.at.ID, Thread: t.ID}), nil
 }
 
 func (c *Commands) continuous(_ context.Context, r *request) (core.Outcome, error) {
 	if r.at.Thread == 0 {
 		return r.say(r.words.InContinuous), nil
 	}
-	return r.say(r.words.BackContinuous).With(core.UseThread{Identity: r.at.ID}), nil
+	return r.say(r.words.BackContinuous).With(effect.UseThread{Identity: r.at.ID}), nil
 }
 
 func (c *Commands) retry(ctx context.Context, r *request) (core.Outcome, error) {
@@ -96,7 +98,7 @@ func (c *Commands) retry(ctx context.Context, r *request) (core.Outcome, error) 
 	if b.Running {
 		out = r.say(r.words.RetryRunning)
 	}
-	return out.With(core.RetryTurn{Thread: r.at.Thread, At: r.now}), nil
+	return out.With(effect.RetryTurn{Thread: r.at.Thread, At: r.now}), nil
 }
 
 // recent bounds the messages among which the last answer is looked for.
@@ -114,7 +116,7 @@ func (c *Commands) goOn(ctx context.Context, r *request) (core.Outcome, error) {
 	if b.Turn || b.Pending > 0 {
 		return r.say(r.words.ContinueBusy), nil
 	}
-	ms, _, err := c.Store.Timeline(ctx, core.TimelineQuery{User: r.user.ID, Thread: r.at.Thread, Limit: recent})
+	ms, _, err := c.Store.Timeline(ctx, store.TimelineQuery{User: r.user.ID, Thread: r.at.Thread, Limit: recent})
 	if err != nil {
 		return core.Outcome{}, err
 	}
@@ -143,5 +145,5 @@ func (c *Commands) stop(ctx context.Context, r *request) (core.Outcome, error) {
 	case b.Pending > 0 && !r.user.Settings.Paused:
 		out = r.say(r.words.StopPending)
 	}
-	return out.With(core.StopTurn{Thread: r.at.Thread}), nil
+	return out.With(effect.StopTurn{Thread: r.at.Thread}), nil
 }

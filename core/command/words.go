@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/words"
 )
@@ -167,7 +168,7 @@ type texts struct {
 	ThreadsMore, NoThread, LoopsMore, TakenNothing, NoLoop, MemoryMore, NoItem, AlwaysMissing, AlwaysMore, TasksMore,
 	TaskPaused, NoTask, RemindersMore, NoReminder string // number
 	ThreadOpened, ThreadUsed, InThread                             string // title
-	TakenBack                                                      map[core.UndoKind]taken
+	TakenBack                                                      map[effect.UndoKind]taken
 	LoopDone, AlwaysAdded, AlwaysRemoved, TaskCancelled, Cancelled string        // text
 	SearchTitle, SearchNothing, MemoryFound, MemoryNothing         string        // words
 	MemoryHidden, RemindersHidden                                  words.Counted // number

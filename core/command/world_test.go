@@ -17,6 +17,7 @@ import (
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/standing"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 	"github.com/everthread/everthread/core/trust"
@@ -105,11 +106,11 @@ func (w *world) event(a core.Address, text string) core.Inbound {
 }
 
 // say appends a message, and with claim also claims its turn.
-func (w *world) say(a core.Address, text string, claim bool) core.Appended {
+func (w *world) say(a core.Address, text string, claim bool) store.Appended {
 	w.t.Helper()
 	i, u := w.identify(a)
 	e := w.event(a, text)
-	in := core.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e}, Now: w.now, RunAt: w.now,
+	in := store.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e}, Now: w.now, RunAt: w.now,
 		Paused: u.Settings.Paused, Budget: w.budget, Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat,
 			Text: text, Tokens: 5, SentAt: w.now, Day: dayOf(u.Settings, w.now)}}}
 	if claim {
@@ -162,7 +163,7 @@ func (w *world) summarize(a core.Address, label, markdown string, opened ...stri
 	must(w.t, err)
 	read, err := w.DayMessages(w.ctx, u.ID, g.ID, 0, 1000)
 	must(w.t, err)
-	p := core.PutSummary{Edits: g.Edits, Now: w.now, Day: label, ReadTo: read[len(read)-1].ID,
+	p := store.PutSummary{Edits: g.Edits, Now: w.now, Day: label, ReadTo: read[len(read)-1].ID,
 		Lease: w.job(u.ID, int64(g.ID)), Entry: core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary,
 			Text: markdown, SentAt: w.now}}
 	var ids []core.MessageID
@@ -170,7 +171,7 @@ func (w *world) summarize(a core.Address, label, markdown string, opened ...stri
 		ids = append(ids, m.ID)
 	}
 	for _, text := range opened {
-		p.Loops = append(p.Loops, core.NamedLoop{Text: text, Sources: ids[:1]})
+		p.Loops = append(p.Loops, store.NamedLoop{Text: text, Sources: ids[:1]})
 	}
 	p.Summary = core.Summary{User: u.ID, Segment: g.ID, Label: label, Markdown: markdown, Tokens: 10,
 		Covers: core.NewIDSet(ids...)}
@@ -180,7 +181,7 @@ func (w *world) summarize(a core.Address, label, markdown string, opened ...stri
 // job enqueues and claims a summary job.
 func (w *world) job(u core.UserID, segment int64) core.Lease {
 	w.t.Helper()
-	must(w.t, w.Enqueue(w.ctx, core.NewJob{User: u, Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: segment,
+	must(w.t, w.Enqueue(w.ctx, store.NewJob{User: u, Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: segment,
 		RunAt: w.now, Unique: true}))
 	refs, _, err := w.Due(w.ctx, []string{core.QueueSummarize}, w.now, 10, core.Share{})
 	must(w.t, err)
@@ -202,7 +203,7 @@ func (w *world) stranger(name, external, code string) {
 	a := core.Address{Channel: "telegram", Account: "42", External: external}
 	e := w.event(a, "let me in, says "+name)
 	e.Name = name
-	_, err := w.Hold(w.ctx, core.Hold{Event: e, Keep: true, Now: w.now,
+	_, err := w.Hold(w.ctx, store.Hold{Event: e, Keep: true, Now: w.now,
 		Code: &core.Code{Kind: core.CodePair, Hash: trust.CodeHash(code), Hint: code,
 			Address: a, Name: name, Created: w.now, Expires: w.now.Add(time.Hour)}})
 	must(w.t, err)
@@ -222,7 +223,7 @@ func (w *world) ask(a core.Address, text string) (core.Outcome, bool) {
 }
 
 // send answers and stores a command, as the gateway does.
-func (w *world) send(a core.Address, text string) (core.Outcome, core.Noted) {
+func (w *world) send(a core.Address, text string) (core.Outcome, store.Noted) {
 	w.t.Helper()
 	out, ok := w.ask(a, text)
 	if !ok || strings.TrimSpace(out.Text) == "" {
@@ -234,7 +235,7 @@ func (w *world) send(a core.Address, text string) (core.Outcome, core.Noted) {
 		e.Raw = []byte(text + e.Quote.Text)
 	}
 	w.quote = nil
-	noted, err := w.Note(w.ctx, core.Note{User: u.ID, Identity: i.ID, Event: &e, Effects: out.Effects, Now: w.now,
+	noted, err := w.Note(w.ctx, store.Note{User: u.ID, Identity: i.ID, Event: &e, Effects: out.Effects, Now: w.now,
 		Command:  &core.NewMessage{Role: core.RoleUser, Kind: core.KindCommand, Text: text, Quote: e.Quote, SentAt: w.now},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: out.Text, SentAt: w.now}},
 		Deliveries: []core.NewDelivery{{To: a, Identity: i.ID, Kind: core.DeliverNotice,
@@ -284,7 +285,7 @@ func (f *finder) Search(ctx context.Context, q core.SearchQuery) (core.SearchRes
 }
 
 func (f *finder) Items(ctx context.Context, user core.UserID, query string) (core.ItemSignals, error) {
-	all, err := f.Store.Items(ctx, core.ItemQuery{User: user, Limit: 1000})
+	all, err := f.Store.Items(ctx, store.ItemQuery{User: user, Limit: 1000})
 	out := core.ItemSignals{Mode: f.mode}
 	for _, i := range all {
 		if strings.Contains(strings.ToLower(i.Content), strings.ToLower(query)) {

@@ -17,6 +17,7 @@ import (
 	"github.com/everthread/everthread/core/disk"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/folder"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -43,7 +44,7 @@ type Opener interface {
 // Store is a store whose schema may differ from this program's.
 type Store interface {
 	engine.Store
-	Schema(ctx context.Context) (core.Schema, error)
+	Schema(ctx context.Context) (store.Schema, error)
 }
 
 // examination is a Doctor at work.
@@ -185,7 +186,7 @@ func (e *examination) open(ctx context.Context) {
 		e.problem("database", "%s", e.unusable(err))
 		return
 	}
-	s, err := core.Schema{}, st.Ping(ctx)
+	s, err := store.Schema{}, st.Ping(ctx)
 	if err == nil {
 		s, err = st.Schema(ctx)
 	}
@@ -247,7 +248,7 @@ func (e *examination) vectors(ctx context.Context) {
 		e.fine("vectors", e.VectorsGood)
 		return
 	}
-	var faults []core.EmbeddingFault
+	var faults []store.EmbeddingFault
 	err := errors.ErrUnsupported
 	if e.store != nil {
 		faults, err = e.store.EmbeddingFaults(ctx, 0)

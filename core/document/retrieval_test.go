@@ -14,6 +14,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
@@ -213,7 +214,7 @@ func TestTheRightPageIsFound(t *testing.T) {
 var noon = time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC)
 
 // keep stores the pages of a file as a message of the first user.
-func keep(t *testing.T, st core.Store, name string, g got) {
+func keep(t *testing.T, st store.Store, name string, g got) {
 	t.Helper()
 	ctx := t.Context()
 	at := core.Address{Channel: "telegram", Account: "1", External: "1"}
@@ -226,7 +227,7 @@ func keep(t *testing.T, st core.Store, name string, g got) {
 		t.Fatal(err)
 	}
 	day := noon.Truncate(24 * time.Hour)
-	out, err := st.Append(ctx, core.Append{User: u.ID, Identity: i.ID, Now: noon, RunAt: noon,
+	out, err := st.Append(ctx, store.Append{User: u.ID, Identity: i.ID, Now: noon, RunAt: noon,
 		Events: []core.Inbound{{Address: at, EventID: name, NativeID: name, Kind: core.InMessage}},
 		Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: "[document]", SentAt: noon,
 			Day: core.Day{Label: "2026-11-19", Zone: "UTC", Start: day, End: day.AddDate(0, 0, 1)},
@@ -243,13 +244,13 @@ func keep(t *testing.T, st core.Store, name string, g got) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put := core.PutFilePages{User: u.ID, File: core.FileRef{Message: out.Messages[0]}, First: true, Lease: j.Lease,
+	put := store.PutFilePages{User: u.ID, File: core.FileRef{Message: out.Messages[0]}, First: true, Lease: j.Lease,
 		Now: noon}
 	for _, p := range g.pages {
 		put.Pages = append(put.Pages, core.FilePage{Number: p.Number, Name: name, Kind: g.kind, Title: p.Title, Text: p.Text,
 			Tokens: words{}.Count(p.Text)})
 	}
-	err = errors.Join(st.PutFilePages(ctx, put), st.SetAttachment(ctx, core.Fetched{User: u.ID, Message: out.Messages[0],
+	err = errors.Join(st.PutFilePages(ctx, put), st.SetAttachment(ctx, store.Fetched{User: u.ID, Message: out.Messages[0],
 		Attachment: core.Attachment{Kind: "document", Name: name}, Lease: j.Lease}))
 	if err != nil {
 		t.Fatal(err)

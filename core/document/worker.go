@@ -14,12 +14,13 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Store holds documents.
 type Store interface {
-	core.DocumentStore
-	core.MediaStore
+	store.DocumentStore
+	store.MediaStore
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 }
 
@@ -71,7 +72,7 @@ func (w *Worker) read(ctx context.Context, j *core.Job) error {
 		return err
 	}
 	a.Document = got
-	err = w.Store.SetAttachment(ctx, core.Fetched{User: j.User, Message: file.Message, Index: part, Attachment: a,
+	err = w.Store.SetAttachment(ctx, store.Fetched{User: j.User, Message: file.Message, Index: part, Attachment: a,
 		Lease: j.Lease})
 	if errors.Is(err, core.ErrNotFound) {
 		err = nil
@@ -92,7 +93,7 @@ func (w *Worker) pages(ctx context.Context, j *core.Job, file core.FileRef, a co
 	if err != nil {
 		return nil, fmt.Errorf("read the file of a message: %w", err)
 	}
-	p := &pageWriter{Worker: w, ctx: ctx, user: j.User, next: core.PutFilePages{User: j.User, File: file, First: true,
+	p := &pageWriter{Worker: w, ctx: ctx, user: j.User, next: store.PutFilePages{User: j.User, File: file, First: true,
 		Config: config, Lease: j.Lease, Now: w.Now()}, name: a.Name, kind: a.Document.Kind}
 	began := w.Now()
 	kind, err := w.Reader.Read(ctx, Source{Name: a.Name, Media: a.MIME}, data, p.add)
@@ -123,7 +124,7 @@ type pageWriter struct {
 	*Worker
 	ctx        context.Context
 	user       core.UserID
-	next       core.PutFilePages
+	next       store.PutFilePages
 	name, kind string
 	bytes      int // of next
 	count      int

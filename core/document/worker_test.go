@@ -16,6 +16,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/store"
 )
 
 // words counts words as tokens.
@@ -37,7 +38,7 @@ func (s *shelf) Messages(context.Context, core.UserID, []core.MessageID) ([]core
 	return []core.Message{s.message}, nil
 }
 
-func (s *shelf) PutFilePages(_ context.Context, p core.PutFilePages) error {
+func (s *shelf) PutFilePages(_ context.Context, p store.PutFilePages) error {
 	if s.err != nil {
 		return s.err
 	}
@@ -48,7 +49,7 @@ func (s *shelf) PutFilePages(_ context.Context, p core.PutFilePages) error {
 	return nil
 }
 
-func (s *shelf) SetAttachment(_ context.Context, f core.Fetched) error {
+func (s *shelf) SetAttachment(_ context.Context, f store.Fetched) error {
 	s.message.Attachments[f.Index] = f.Attachment
 	s.finished = append(s.finished, "set")
 	return nil

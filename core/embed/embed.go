@@ -19,17 +19,18 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Store holds texts and their vectors.
 type Store interface {
-	Unwindowed(ctx context.Context, user core.UserID, limit int) (core.Unwindowed, error)
-	PutWindows(ctx context.Context, p core.PutWindows) error
-	PendingEmbeddings(ctx context.Context, user core.UserID, config string, limit int) ([]core.Embeddable, error)
-	PutVectors(ctx context.Context, user core.UserID, config string, vectors []core.EmbeddingResult, now time.Time) error
+	Unwindowed(ctx context.Context, user core.UserID, limit int) (store.Unwindowed, error)
+	PutWindows(ctx context.Context, p store.PutWindows) error
+	PendingEmbeddings(ctx context.Context, user core.UserID, config string, limit int) ([]store.Embeddable, error)
+	PutVectors(ctx context.Context, user core.UserID, config string, vectors []store.EmbeddingResult, now time.Time) error
 	FailEmbeddings(ctx context.Context, user core.UserID, tried, reason string, now time.Time) error
 	RetryEmbeddings(ctx context.Context, user core.UserID, tried string, now time.Time) error
-	Enqueue(ctx context.Context, jobs ...core.NewJob) error
+	Enqueue(ctx context.Context, jobs ...store.NewJob) error
 	Reembed(ctx context.Context, user core.UserID, config string, dry bool, now time.Time) (int, error)
 }
 
@@ -37,7 +38,7 @@ type Store interface {
 type Windows interface {
 	// Cut makes windows of a day's messages, of which in is in one already, and returns the last message in one; 0: none
 	// is. Every window holds a message that was in none.
-	Cut(messages []core.Message, in core.MessageID, closed bool) (windows []core.TextWindow, through core.MessageID)
+	Cut(messages []core.Message, in core.MessageID, closed bool) (windows []store.TextWindow, through core.MessageID)
 	// Text returns the text of a window to embed; empty: none.
 	Text(messages []core.Message) string
 	// Passages returns the stretches of a window's messages that get vectors too.
@@ -113,7 +114,7 @@ func (w *Worker) Rebuild(ctx context.Context, user core.UserID, confirm bool) (i
 	if err != nil || !confirm {
 		return n, wrap("rebuild embeddings", err)
 	}
-	again := core.NewJob{User: user, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: now, Unique: true}
+	again := store.NewJob{User: user, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: now, Unique: true}
 	return n, wrap("rebuild embeddings", w.Store.Enqueue(ctx, again))
 }
 

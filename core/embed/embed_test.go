@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 func model(kind core.ModelErrorKind, after time.Duration) error {
@@ -77,11 +78,11 @@ func TestADayOfManyShortMessagesIsReadFurther(t *testing.T) {
 	w, p := newWorld(), &provider{}
 	w.say(1, numbered(1200)...)
 	wk, _ := worker(w, p)
-	wk.Windows = threes{cut: func(messages []core.Message, _ bool) ([]core.TextWindow, core.MessageID) {
+	wk.Windows = threes{cut: func(messages []core.Message, _ bool) ([]store.TextWindow, core.MessageID) {
 		if len(messages) < 1000 {
 			return nil, 0
 		}
-		return []core.TextWindow{{First: messages[0].ID, Last: messages[999].ID}}, messages[999].ID
+		return []store.TextWindow{{First: messages[0].ID, Last: messages[999].ID}}, messages[999].ID
 	}}
 	w.run(t, wk)
 	if len(w.windows) != 1 || w.windows[0].Last != 1000 || len(w.queue) != 0 {
@@ -94,7 +95,7 @@ func TestADayThatChangesIsCutAgain(t *testing.T) {
 	w, p := newWorld(), &provider{}
 	w.say(1, "a", "b", "c")
 	changes := 0
-	w.onPut = func(core.PutWindows) error {
+	w.onPut = func(store.PutWindows) error {
 		if changes++; changes == 1 {
 			w.say(1, "d", "e")
 			return core.ErrChanged
@@ -107,7 +108,7 @@ func TestADayThatChangesIsCutAgain(t *testing.T) {
 		t.Errorf("%d windows, %v, log %v", len(w.windows), w.states(), logs.All())
 	}
 	w.say(1, "f", "g")
-	w.onPut = func(core.PutWindows) error { changes++; return core.ErrChanged }
+	w.onPut = func(store.PutWindows) error { changes++; return core.ErrChanged }
 	changes = 0
 	w.run(t, wk)
 	if changes != mostChanges+1 || len(w.queue) != 1 || w.queue[0].Error != "" || !w.queue[0].RunAt.After(time.Now()) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 func TestRepliesGoFirst(t *testing.T) {
@@ -84,7 +85,7 @@ func TestAStopGivesTheJobBackAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p.do = func(ctx context.Context, _ []string) ([][]float32, error) { cancel(); return nil, ctx.Err() }
 	wk, logs := worker(w, p)
-	if err := w.Enqueue(ctx, core.NewJob{User: ada, Queue: core.QueueEmbed, Key: core.EmbedKey}); err != nil {
+	if err := w.Enqueue(ctx, store.NewJob{User: ada, Queue: core.QueueEmbed, Key: core.EmbedKey}); err != nil {
 		t.Fatal(err)
 	}
 	wk.Take(ctx, core.JobRef{User: ada, ID: 1})

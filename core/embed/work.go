@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 const (
@@ -37,7 +38,7 @@ func (r *round) windows(ctx context.Context) error {
 			limit *= 4 // many short messages: one window takes more than a page
 			continue
 		}
-		err = r.Store.PutWindows(ctx, core.PutWindows{User: r.user, Segment: day.Segment, Windows: windows, Through: through,
+		err = r.Store.PutWindows(ctx, store.PutWindows{User: r.user, Segment: day.Segment, Windows: windows, Through: through,
 			Read: day.Messages, Closed: day.Closed, Config: r.config, Now: r.Now()})
 		switch {
 		case errors.Is(err, core.ErrChanged) && changes < mostChanges:
@@ -81,17 +82,17 @@ func (r *round) vectors(ctx context.Context) error {
 
 // wanted is a text that needs a vector.
 type wanted struct {
-	core.EmbeddingResult
+	store.EmbeddingResult
 	text     string
 	passages []core.Passage
 }
 
 // batch embeds texts and stores their vectors. Empty ones are marked as such.
-func (r *round) batch(ctx context.Context, waiting []core.Embeddable) error {
+func (r *round) batch(ctx context.Context, waiting []store.Embeddable) error {
 	var list []wanted
-	var empty []core.EmbeddingResult
+	var empty []store.EmbeddingResult
 	for _, e := range waiting {
-		w := wanted{EmbeddingResult: core.EmbeddingResult{Kind: e.Kind, ID: e.ID, Revision: e.Revision}, text: e.Text}
+		w := wanted{EmbeddingResult: store.EmbeddingResult{Kind: e.Kind, ID: e.ID, Revision: e.Revision}, text: e.Text}
 		if e.Kind == core.VectorWindow {
 			w.text, w.passages = r.Windows.Text(e.Messages), r.Windows.Passages(e.Messages)
 		}
@@ -171,7 +172,7 @@ func (r *round) store(ctx context.Context, list []wanted) error {
 		if err != nil {
 			return err
 		}
-		results := make([]core.EmbeddingResult, n)
+		results := make([]store.EmbeddingResult, n)
 		for i := range results {
 			mine := len(list[i].passages)
 			results[i] = list[i].EmbeddingResult
@@ -227,7 +228,7 @@ func refused(err error) bool {
 
 // markRefused marks a refused text, unless the provider refuses a plain sentence too: then
 // it returns that error, and the text stays pending.
-func (r *round) markRefused(ctx context.Context, e core.EmbeddingResult, cause error) error {
+func (r *round) markRefused(ctx context.Context, e store.EmbeddingResult, cause error) error {
 	if !r.sound {
 		if _, err := r.embedder.Embed(ctx, []string{"The cat sleeps on the sofa."}); err != nil {
 			return fmt.Errorf("embed a plain sentence: %w", err)
@@ -238,10 +239,10 @@ func (r *round) markRefused(ctx context.Context, e core.EmbeddingResult, cause e
 	e.Error, e.Tried = m.Err.Error(), r.tried
 	r.Log.Warn("text not embedded", zap.Int64("user", int64(r.user)), zap.String("kind", string(e.Kind)),
 		zap.Int64("id", e.ID), zap.Error(cause))
-	return r.put(ctx, []core.EmbeddingResult{e})
+	return r.put(ctx, []store.EmbeddingResult{e})
 }
 
-func (r *round) put(ctx context.Context, results []core.EmbeddingResult) error {
+func (r *round) put(ctx context.Context, results []store.EmbeddingResult) error {
 	if len(results) == 0 {
 		return nil
 	}

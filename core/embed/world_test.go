@@ -12,13 +12,14 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/store"
 )
 
 const ada = core.UserID(7)
 
 // item is a text that can have a vector.
 type item struct {
-	core.Embeddable
+	store.Embeddable
 	config string
 	state  core.EmbeddingState
 	vector []float32
@@ -34,14 +35,14 @@ type world struct {
 	closed  map[core.SegmentID]bool
 	through map[core.SegmentID]core.MessageID
 	done    map[core.SegmentID]bool // nothing new since the last cut
-	windows []core.TextWindow
+	windows []store.TextWindow
 	items   []*item
 	queue   []*core.Job
 	next    core.JobID
 	ended   []string // causes of jobs that ended
 	extends int
 
-	onPut    func(p core.PutWindows) error // nil: nothing happens
+	onPut    func(p store.PutWindows) error // nil: nothing happens
 	onExtend func() error
 	broken   error // of every read
 }
@@ -70,16 +71,16 @@ func (w *world) say(segment core.SegmentID, texts ...string) {
 // remember adds a pending memory item.
 func (w *world) remember(texts ...string) {
 	for _, text := range texts {
-		e := core.Embeddable{Kind: core.VectorItem, ID: int64(len(w.items) + 1000), Text: text}
+		e := store.Embeddable{Kind: core.VectorItem, ID: int64(len(w.items) + 1000), Text: text}
 		w.items = append(w.items, &item{Embeddable: e, config: "c", state: core.EmbeddingPending})
 	}
 }
 
-func (w *world) Unwindowed(ctx context.Context, _ core.UserID, limit int) (core.Unwindowed, error) {
+func (w *world) Unwindowed(ctx context.Context, _ core.UserID, limit int) (store.Unwindowed, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := first(ctx.Err(), w.broken); err != nil {
-		return core.Unwindowed{}, err
+		return store.Unwindowed{}, err
 	}
 	for i, day := range w.days {
 		segment := core.SegmentID(i + 1)
@@ -92,13 +93,13 @@ func (w *world) Unwindowed(ctx context.Context, _ core.UserID, limit int) (core.
 				out = append(out, m)
 			}
 		}
-		return core.Unwindowed{Segment: segment, Messages: out, Through: w.through[segment],
+		return store.Unwindowed{Segment: segment, Messages: out, Through: w.through[segment],
 			Closed: w.closed[segment] && len(out) < limit}, nil
 	}
-	return core.Unwindowed{}, core.ErrNotFound
+	return store.Unwindowed{}, core.ErrNotFound
 }
 
-func (w *world) PutWindows(ctx context.Context, p core.PutWindows) error {
+func (w *world) PutWindows(ctx context.Context, p store.PutWindows) error {
 	if w.onPut != nil {
 		if err := w.onPut(p); err != nil {
 			return err
@@ -109,7 +110,7 @@ func (w *world) PutWindows(ctx context.Context, p core.PutWindows) error {
 	for _, win := range p.Windows {
 		win.ID, win.Segment = core.WindowID(len(w.windows)+1), p.Segment
 		w.windows = append(w.windows, win)
-		e := core.Embeddable{Kind: core.VectorWindow, ID: int64(win.ID)}
+		e := store.Embeddable{Kind: core.VectorWindow, ID: int64(win.ID)}
 		for _, m := range w.days[p.Segment-1] {
 			if m.ID >= win.First && m.ID <= win.Last {
 				e.Messages = append(e.Messages, m)
@@ -125,10 +126,10 @@ func (w *world) PutWindows(ctx context.Context, p core.PutWindows) error {
 }
 
 func (w *world) PendingEmbeddings(ctx context.Context, _ core.UserID, config string,
-	limit int) ([]core.Embeddable, error) {
+	limit int) ([]store.Embeddable, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var out []core.Embeddable
+	var out []store.Embeddable
 	for _, it := range w.items {
 		if it.state == core.EmbeddingPending && it.config == config && len(out) < limit {
 			out = append(out, it.Embeddable)
@@ -137,7 +138,7 @@ func (w *world) PendingEmbeddings(ctx context.Context, _ core.UserID, config str
 	return out, ctx.Err()
 }
 
-func (w *world) PutVectors(ctx context.Context, _ core.UserID, config string, results []core.EmbeddingResult,
+func (w *world) PutVectors(ctx context.Context, _ core.UserID, config string, results []store.EmbeddingResult,
 	_ time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -188,7 +189,7 @@ func (w *world) Reembed(_ context.Context, _ core.UserID, config string, dry boo
 	return len(w.items), w.broken
 }
 
-func (w *world) Enqueue(_ context.Context, jobs ...core.NewJob) error {
+func (w *world) Enqueue(_ context.Context, jobs ...store.NewJob) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, n := range jobs {
@@ -296,14 +297,14 @@ func lengths(texts []string) [][]float32 {
 }
 
 // byThrees cuts windows of three messages, each of which shares one with the window before.
-func byThrees(messages []core.Message, closed bool) (out []core.TextWindow, through core.MessageID) {
+func byThrees(messages []core.Message, closed bool) (out []store.TextWindow, through core.MessageID) {
 	at := 0
 	for ; at+3 <= len(messages); at += 2 {
-		out = append(out, core.TextWindow{First: messages[at].ID, Last: messages[at+2].ID, Tokens: 3})
+		out = append(out, store.TextWindow{First: messages[at].ID, Last: messages[at+2].ID, Tokens: 3})
 		through = messages[at+2].ID
 	}
 	if closed && len(messages) > 0 && messages[len(messages)-1].ID > through {
-		out = append(out, core.TextWindow{First: messages[at].ID, Last: messages[len(messages)-1].ID})
+		out = append(out, store.TextWindow{First: messages[at].ID, Last: messages[len(messages)-1].ID})
 		through = messages[len(messages)-1].ID
 	}
 	return out, through
@@ -332,11 +333,11 @@ func each(messages []core.Message) []core.Passage {
 
 // threes cuts windows of three messages with one passage each, or uses its functions.
 type threes struct {
-	cut      func(messages []core.Message, closed bool) ([]core.TextWindow, core.MessageID)
+	cut      func(messages []core.Message, closed bool) ([]store.TextWindow, core.MessageID)
 	passages func(messages []core.Message) []core.Passage
 }
 
-func (t threes) Cut(messages []core.Message, _ core.MessageID, closed bool) ([]core.TextWindow, core.MessageID) {
+func (t threes) Cut(messages []core.Message, _ core.MessageID, closed bool) ([]store.TextWindow, core.MessageID) {
 	if t.cut != nil {
 		return t.cut(messages, closed)
 	}
@@ -366,7 +367,7 @@ func worker(w *world, p *provider) (*Worker, *observer.ObservedLogs) {
 // run enqueues a job, and runs it and its successors until none is due.
 func (w *world) run(t *testing.T, wk *Worker) {
 	t.Helper()
-	if err := w.Enqueue(t.Context(), core.NewJob{User: ada, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: wk.Now(),
+	if err := w.Enqueue(t.Context(), store.NewJob{User: ada, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: wk.Now(),
 		Unique: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -382,7 +383,7 @@ func (w *world) run(t *testing.T, wk *Worker) {
 // once enqueues a job and runs it once.
 func (w *world) once(t *testing.T, wk *Worker) {
 	t.Helper()
-	if err := w.Enqueue(t.Context(), core.NewJob{User: ada, Queue: core.QueueEmbed, Key: core.EmbedKey,
+	if err := w.Enqueue(t.Context(), store.NewJob{User: ada, Queue: core.QueueEmbed, Key: core.EmbedKey,
 		RunAt: wk.Now()}); err != nil {
 		t.Fatal(err)
 	}

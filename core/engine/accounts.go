@@ -19,6 +19,7 @@ import (
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/export"
 	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -42,7 +43,7 @@ func (e *Engine) RefreshAccounts() {
 
 // Traces lists where a text of a user is still stored, and reports whether it searched the database's files, too. The
 // file of the embedded store holds the texts of all users, so it is searched only if the user is the only one.
-func (e *Engine) Traces(ctx context.Context, user core.UserID, text string) (found []core.Trace, all bool, err error) {
+func (e *Engine) Traces(ctx context.Context, user core.UserID, text string) (found []store.Trace, all bool, err error) {
 	if e.Config.DatabaseURL == "" {
 		users, err := e.Store.Users(ctx)
 		if err != nil {
@@ -57,14 +58,14 @@ func (e *Engine) Traces(ctx context.Context, user core.UserID, text string) (fou
 	}
 	found, err = Traces(ctx, e.Store, user, text)
 	if !all {
-		found = slices.DeleteFunc(found, func(t core.Trace) bool { return strings.HasPrefix(t.Where, "file ") })
+		found = slices.DeleteFunc(found, func(t store.Trace) bool { return strings.HasPrefix(t.Where, "file ") })
 	}
 	return found, all, err
 }
 
 // Traces lists where a text of a user is still stored, verbatim or escaped for JSON.
-func Traces(ctx context.Context, st core.Janitor, user core.UserID, text string) ([]core.Trace, error) {
-	var out []core.Trace
+func Traces(ctx context.Context, st store.Janitor, user core.UserID, text string) ([]store.Trace, error) {
+	var out []store.Trace
 	for _, form := range forms(text) {
 		found, err := st.Traces(ctx, user, form)
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/prompt"
 	"github.com/everthread/everthread/core/standing"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Prompt builds the prompt of a turn; see gateway.Prompter.
@@ -107,7 +108,7 @@ func (ts *Turns) unread(in prompt.Input) bool {
 }
 
 // build builds a prompt. It waits for the attachments of the turn's inputs, once a turn.
-func (ts *Turns) build(ctx context.Context, in prompt.Input, q core.WindowQuery, waited *bool) (prompt.Prompt, error) {
+func (ts *Turns) build(ctx context.Context, in prompt.Input, q store.WindowQuery, waited *bool) (prompt.Prompt, error) {
 	var err error
 	if in.Window, err = ts.Store.Window(ctx, &in.Turn, q); err != nil {
 		return prompt.Prompt{}, err

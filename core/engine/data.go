@@ -18,6 +18,7 @@ import (
 	"github.com/everthread/everthread/core/disk"
 	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/store"
 )
 
 // MakeData makes the data folder, and checks that it can be written.
@@ -164,7 +165,7 @@ func (b *backups) run(ctx context.Context) error {
 		}
 		b.meter.Count("everthread_backups_total", 1, "made")
 		err = b.Store.SetState(ctx, backupState, map[string]string{backupMade: strconv.FormatInt(now.UnixMilli(), 10)},
-			core.Fence{})
+			store.Fence{})
 		if err == nil {
 			b.Log.Info("backup made", made...)
 		}
@@ -185,7 +186,7 @@ func (b *backups) make(ctx context.Context) ([]zap.Field, error) {
 }
 
 // BackupTimes returns the time of the last scheduled backup, zero for none, and when the next one is due.
-func BackupTimes(ctx context.Context, c configs.Config, st core.StateStore) (last, due time.Time, err error) {
+func BackupTimes(ctx context.Context, c configs.Config, st store.StateStore) (last, due time.Time, err error) {
 	schedule, err := cron.ParseStandard("CRON_TZ=" + c.DefaultTimezone + " " + c.Backup.Cron)
 	if err != nil {
 		return last, due, fmt.Errorf("backup.cron: %w", err)

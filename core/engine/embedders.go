@@ -11,6 +11,7 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	llmembed "github.com/everthread/everthread/core/llm/embed"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/trust/egress"
 )
@@ -173,7 +174,7 @@ func (e *Embedders) outdated(ctx context.Context, dry bool) (total int, err erro
 		now := e.process.Now()
 		n, err := e.process.Store.Reembed(ctx, u.ID, e.config, dry, now)
 		if err == nil && !dry {
-			err = e.process.Store.Enqueue(ctx, core.NewJob{User: u.ID, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: now,
+			err = e.process.Store.Enqueue(ctx, store.NewJob{User: u.ID, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: now,
 				Unique: true})
 		}
 		if total += n; err != nil {
@@ -220,7 +221,7 @@ func (e *Embedders) want(ctx context.Context) error {
 			if config, err := e.Name(ctx, u); err != nil || config == "" {
 				continue // the job would only fail, repeatedly
 			}
-			err := e.process.Store.Enqueue(ctx, core.NewJob{User: u, Queue: core.QueueEmbed, Key: core.EmbedKey,
+			err := e.process.Store.Enqueue(ctx, store.NewJob{User: u, Queue: core.QueueEmbed, Key: core.EmbedKey,
 				RunAt: e.process.Now(), Unique: true})
 			if err != nil {
 				return err

@@ -26,6 +26,7 @@ import (
 	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/speech"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/summary"
 	"github.com/everthread/everthread/core/words"
 )
@@ -43,7 +44,7 @@ func NewAnalyzer(c configs.Config) (*recall.Analyzer, error) {
 }
 
 // NewSearcher returns the searcher of a store; embedders may be nil.
-func NewSearcher(c configs.Config, st core.Store, embedders core.EmbedderOf, t core.Tokenizer,
+func NewSearcher(c configs.Config, st store.Store, embedders core.EmbedderOf, t core.Tokenizer,
 	log *zap.Logger) (*recall.Searcher, error) {
 	analyzer, err := NewAnalyzer(c)
 	if err != nil {
@@ -58,7 +59,7 @@ func NewSearcher(c configs.Config, st core.Store, embedders core.EmbedderOf, t c
 }
 
 // NewMemory returns the memory in a store.
-func NewMemory(c configs.Config, st core.Store, search *recall.Searcher, embedders *Embedders) *memory.Memory {
+func NewMemory(c configs.Config, st store.Store, search *recall.Searcher, embedders *Embedders) *memory.Memory {
 	return &memory.Memory{Store: st, Signals: search, Embed: embedders,
 		Settings: memory.Settings{SemanticWeight: c.Recall.SemanticWeight, LexicalWeight: c.Recall.LexicalWeight,
 			Candidates: c.Recall.Candidates}}

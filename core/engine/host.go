@@ -15,6 +15,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/seal"
+	"github.com/everthread/everthread/core/store"
 )
 
 // NewServing returns a process that counts outgoing connections for the user who causes
@@ -120,7 +121,7 @@ func (s channelStore) Secret(ctx context.Context, account, name string, bytes in
 		return nil, err
 	}
 	// Unfenced: it is generated before anybody holds the account.
-	return raw, s.Store.SetState(ctx, account, map[string]string{name: sealed}, core.Fence{})
+	return raw, s.Store.SetState(ctx, account, map[string]string{name: sealed}, store.Fence{})
 }
 
 // Keys returns the keys that can be decrypted, and logs the others.
@@ -149,7 +150,7 @@ func (s channelStore) Keys(ctx context.Context) ([]channel.Key, error) {
 func agentName(id int64) string { return "agent key " + strconv.FormatInt(id, 10) }
 
 // AddAgentKey stores the key of a user's own agent, encrypted.
-func AddAgentKey(ctx context.Context, c configs.Config, st core.AgentKeyStore, k core.AgentKey,
+func AddAgentKey(ctx context.Context, c configs.Config, st store.AgentKeyStore, k core.AgentKey,
 	key string) (core.AgentKey, error) {
 	s, err := NewSealer(c)
 	if err != nil {
@@ -159,8 +160,8 @@ func AddAgentKey(ctx context.Context, c configs.Config, st core.AgentKeyStore, k
 }
 
 // Resealed returns a function that encrypts sealed values with the current key.
-func Resealed(s *seal.Sealer) func(core.Sealed) (string, error) {
-	return func(v core.Sealed) (string, error) {
+func Resealed(s *seal.Sealer) func(store.Sealed) (string, error) {
+	return func(v store.Sealed) (string, error) {
 		if s.Current(v.Text) {
 			return v.Text, nil
 		}
@@ -174,11 +175,11 @@ func Resealed(s *seal.Sealer) func(core.Sealed) (string, error) {
 }
 
 // sealedAs returns the name under which a stored value was sealed.
-func sealedAs(v core.Sealed) string {
+func sealedAs(v store.Sealed) string {
 	switch v.Kind {
-	case core.SealedAgent:
+	case store.SealedAgent:
 		return agentName(v.Agent)
-	case core.SealedState:
+	case store.SealedState:
 		return v.Account + " " + v.Key
 	}
 	return OwnKey

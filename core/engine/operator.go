@@ -20,6 +20,7 @@ import (
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/seal"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Welcome is what the operator has to know when a process begins.
@@ -83,8 +84,8 @@ type Noter struct {
 }
 
 // Act makes changes of a user's, all or none.
-func (n Noter) Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error) {
-	out, err := n.Store.Note(ctx, core.Note{User: user, Effects: effects, Now: n.Now()})
+func (n Noter) Act(ctx context.Context, user core.UserID, effects ...core.Effect) (store.Noted, error) {
+	out, err := n.Store.Note(ctx, store.Note{User: user, Effects: effects, Now: n.Now()})
 	if err != nil {
 		return out, fmt.Errorf("store the changes: %w", err)
 	}
@@ -150,7 +151,7 @@ func KeyID(c configs.Config) (string, error) {
 
 // Resealer encrypts again what a store keeps encrypted.
 type Resealer interface {
-	Reseal(ctx context.Context, f func(core.Sealed) (string, error)) (changed int, err error)
+	Reseal(ctx context.Context, f func(store.Sealed) (string, error)) (changed int, err error)
 }
 
 // RotateKeyFile changes the key file of the embedded store, and encrypts with the new key

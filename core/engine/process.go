@@ -16,12 +16,13 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/seal"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // Store is a store of either engine.
 type Store interface {
-	core.Store
+	store.Store
 	// Listen passes on the wake-ups of other processes until ctx ends.
 	Listen(ctx context.Context) error
 	// Beside opens the database once more, for the tables of a library.
@@ -70,7 +71,7 @@ func CountingWayOut(c configs.Config, st Store, now func() time.Time) (*egress.G
 		return nil, err
 	}
 	o := policy(c)
-	o.PerDay = core.Egress{Calls: int64(c.Egress.CallsPerDay), Bytes: int64(c.Egress.BytesPerDay)}
+	o.PerDay = store.Egress{Calls: int64(c.Egress.CallsPerDay), Bytes: int64(c.Egress.BytesPerDay)}
 	o.Meter, o.Now, o.Day = st, now, today(calendar, st, now)
 	return egress.New(o), nil
 }
@@ -134,9 +135,9 @@ func (a account) SetState(ctx context.Context, values map[string]string) error {
 }
 
 // fence returns the fence of a lease; none with the embedded store.
-func (p *Process) fence(name string) core.Fence {
+func (p *Process) fence(name string) store.Fence {
 	if p.Config.DatabaseURL == "" {
-		return core.Fence{}
+		return store.Fence{}
 	}
 	return p.leases.Fence(name)
 }

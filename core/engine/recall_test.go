@@ -12,8 +12,10 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/llm/llmtest"
 	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/store"
 )
 
 // asks completes a turn whose model makes one call, and returns the result and the descriptions of the tools.
@@ -24,7 +26,7 @@ func (w *wisher) asks(text string, thread core.ThreadID, call core.ToolCall) (re
 	w.now = w.now.Add(time.Minute)
 	ctx, id := w.t.Context(), fmt.Sprint("m", w.n)
 	c := core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)}
-	out, err := w.store.Append(ctx, core.Append{User: w.user.ID, Identity: w.at.ID, Now: w.now, RunAt: w.now, Claim: &c,
+	out, err := w.store.Append(ctx, store.Append{User: w.user.ID, Identity: w.at.ID, Now: w.now, RunAt: w.now, Claim: &c,
 		Thread: thread, Events: []core.Inbound{{Address: w.at.Address, EventID: id, NativeID: id, Kind: core.InMessage,
 			Text: text, SentAt: w.now}},
 		Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: 5, SentAt: w.now,
@@ -70,7 +72,7 @@ func TestRecall_plainThread(t *testing.T) {
 	w := newWisher(t, "")
 	w.indexes()
 	w.turn("the heron of the main conversation", 0, nil)
-	w.effect(core.OpenThread{Identity: w.at.ID, Title: "apart", At: w.now})
+	w.effect(effect.OpenThread{Identity: w.at.ID, Title: "apart", At: w.now})
 	plain, err := w.store.Threads(t.Context(), w.user.ID, 1)
 	w.must(err)
 	apart := plain[0].ID
@@ -102,7 +104,7 @@ func TestRecall_plainThread(t *testing.T) {
 	if len(got.Results) != 1 {
 		t.Errorf("asked again: found %s", found)
 	}
-	w.effect(core.UseThread{Identity: w.at.ID})
+	w.effect(effect.UseThread{Identity: w.at.ID})
 	found, offered = w.asks("a bird", 0, calls("conversation_search", map[string]any{"query": "mill"}))
 	if strings.Contains(found, "old mill") || !strings.HasPrefix(offered["conversation_search"], "Search everything said with the user") {
 		t.Errorf("the main conversation found %s", found)
@@ -138,7 +140,7 @@ func TestEmbeddings_anotherModelAsks(t *testing.T) {
 	t.Parallel()
 	w := newWisher(t, "")
 	ctx := t.Context()
-	w.effect(core.AddItem{Item: core.Item{User: w.user.ID, Theme: "general", Type: core.ItemFact, Content: "Likes herons",
+	w.effect(effect.AddItem{Item: core.Item{User: w.user.ID, Theme: "general", Type: core.ItemFact, Content: "Likes herons",
 		Status: core.ItemActive}, Digest: "herons", Theme: core.Theme{Slug: "general", Name: "general"},
 		Embed: "ollama/old@0", At: w.now})
 	embedded := func(config string) {
@@ -147,7 +149,7 @@ func TestEmbeddings_anotherModelAsks(t *testing.T) {
 		if len(waiting) != 1 {
 			t.Fatalf("%d texts wait for %s", len(waiting), config)
 		}
-		w.must(w.store.PutVectors(ctx, w.user.ID, config, []core.EmbeddingResult{{Kind: waiting[0].Kind, ID: waiting[0].ID,
+		w.must(w.store.PutVectors(ctx, w.user.ID, config, []store.EmbeddingResult{{Kind: waiting[0].Kind, ID: waiting[0].ID,
 			Revision: waiting[0].Revision, Vector: make([]float32, core.VectorSize)}}, w.now))
 	}
 	embedded("ollama/old@0")

@@ -12,8 +12,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/gateway"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/scheduler"
 )
 
@@ -272,7 +274,7 @@ func (e *Engine) Finalize(ctx context.Context) error { return e.summary.Finalize
 // Summarize requests the summary of a day and waits for it. This process writes it, unless another is quicker.
 func (e *Engine) Summarize(ctx context.Context, g core.Segment) (core.Segment, error) {
 	now := e.Now()
-	_, err := e.Store.Note(ctx, core.Note{User: g.User, Effects: []core.Effect{core.Summarize{Segment: g.ID, At: now}},
+	_, err := e.Store.Note(ctx, store.Note{User: g.User, Effects: []core.Effect{effect.Summarize{Segment: g.ID, At: now}},
 		Now: now})
 	for err == nil {
 		if err = e.summarizeDue(ctx, g.User); err != nil {

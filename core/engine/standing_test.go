@@ -13,8 +13,10 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/agent"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/llm/llmtest"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
@@ -70,7 +72,7 @@ func (w *wisher) must(err error) {
 // effect applies effects, as a command does.
 func (w *wisher) effect(effects ...core.Effect) {
 	w.t.Helper()
-	_, err := w.store.Note(w.t.Context(), core.Note{User: w.user.ID, Now: w.now, Effects: effects})
+	_, err := w.store.Note(w.t.Context(), store.Note{User: w.user.ID, Now: w.now, Effects: effects})
 	w.must(err)
 	w.user, err = w.store.User(w.t.Context(), w.user.ID)
 	w.must(err)
@@ -89,7 +91,7 @@ func (w *wisher) wantsNoLonger() {
 	w.t.Helper()
 	list, err := w.store.Instructions(w.t.Context(), w.user.ID)
 	w.must(err)
-	w.effect(core.RemoveInstruction{Instruction: list[0].ID, At: w.now})
+	w.effect(effect.RemoveInstruction{Instruction: list[0].ID, At: w.now})
 }
 
 // turn completes a turn with a message, and returns its prompt.
@@ -99,7 +101,7 @@ func (w *wisher) turn(text string, thread core.ThreadID, r *core.Request) core.P
 	w.now = w.now.Add(time.Minute)
 	ctx, id := w.t.Context(), fmt.Sprint("m", w.n)
 	c := core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)}
-	out, err := w.store.Append(ctx, core.Append{User: w.user.ID, Identity: w.at.ID, Now: w.now, RunAt: w.now, Claim: &c,
+	out, err := w.store.Append(ctx, store.Append{User: w.user.ID, Identity: w.at.ID, Now: w.now, RunAt: w.now, Claim: &c,
 		Thread: thread, Events: []core.Inbound{{Address: w.at.Address, EventID: id, NativeID: id, Kind: core.InMessage,
 			Text: text, SentAt: w.now}},
 		Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: 5, SentAt: w.now,
@@ -208,13 +210,13 @@ func TestEveryKindOfTurnHasWhatIsWantedAlways(t *testing.T) {
 	if p.Messages[at+1].Content != "Write JSON." {
 		t.Errorf("it is followed by %q", p.Messages[at+1].Content)
 	}
-	w.effect(core.OpenThread{Identity: w.at.ID, Title: "apart", At: w.now})
+	w.effect(effect.OpenThread{Identity: w.at.ID, Title: "apart", At: w.now})
 	plain, err := w.store.Threads(t.Context(), w.user.ID, 1)
 	w.must(err)
 	has("a plain thread", w.turn("hello", plain[0].ID, nil).Messages)
 	s := w.user.Settings
 	s.MemoryOff = true
-	w.effect(core.SetSettings{Settings: s})
+	w.effect(effect.SetSettings{Settings: s})
 	has("a turn without memory", w.turn("hello", plain[0].ID, nil).Messages)
 }
 

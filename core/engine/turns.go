@@ -14,6 +14,7 @@ import (
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/prompt"
 	"github.com/everthread/everthread/core/standing"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -21,7 +22,7 @@ import (
 type TurnStore interface {
 	SnapshotStore
 	agent.Journal
-	Window(ctx context.Context, t *core.Turn, q core.WindowQuery) (core.Window, error)
+	Window(ctx context.Context, t *core.Turn, q store.WindowQuery) (store.Window, error)
 	Approval(ctx context.Context, user core.UserID, id core.ApprovalID) (core.Approval, error)
 	ReserveMore(ctx context.Context, t *core.Turn, b core.Budget) (bool, error)
 	ReserveCall(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error)

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/llm/llmtest"
+	"github.com/everthread/everthread/core/store"
 )
 
 // mailer is an outside tool that changes something, and counts its calls.
@@ -32,7 +34,7 @@ type mortal struct {
 
 var errDead = errors.New("the process is dead")
 
-func (m *mortal) Record(ctx context.Context, u core.UserID, r core.CallRecord) error {
+func (m *mortal) Record(ctx context.Context, u core.UserID, r store.CallRecord) error {
 	if m.dies && r.Text != "" {
 		return errDead
 	}
@@ -44,7 +46,7 @@ type yes struct {
 	*wisher
 	mortal *mortal
 	runs   int             // of the call
-	said   core.Append     // the yes
+	said   store.Append    // the yes
 	id     core.MessageID  // of its message
 	told   map[string]bool // results that the model has read
 }
@@ -59,13 +61,13 @@ func newYes(t *testing.T) *yes {
 	y.must(err)
 	ask := core.Approval{Code: "T1", Kind: core.ApproveCall, Identity: y.at.ID, AskedAt: y.now,
 		Subject: `{"call":{"id":"1","name":"mail","arguments":"{}"}}`, Expires: y.now.Add(time.Hour)}
-	_, err = y.store.Note(t.Context(), core.Note{User: y.user.ID, Identity: y.at.ID, Now: y.now,
-		Effects:  []core.Effect{core.AskApproval{Approval: ask}},
+	_, err = y.store.Note(t.Context(), store.Note{User: y.user.ID, Identity: y.at.ID, Now: y.now,
+		Effects:  []core.Effect{effect.AskApproval{Approval: ask}},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "may I?", SentAt: y.now}}})
 	y.must(err)
 	open, _, err := y.store.OpenApprovals(t.Context(), y.user.ID, y.at.ID, y.now)
 	y.must(err)
-	y.said = core.Append{User: y.user.ID, Identity: y.at.ID, Now: y.now, RunAt: y.now,
+	y.said = store.Append{User: y.user.ID, Identity: y.at.ID, Now: y.now, RunAt: y.now,
 		Events: []core.Inbound{{Address: y.at.Address, EventID: "yes", NativeID: "yes", Kind: core.InMessage,
 			Text: "Yes.", SentAt: y.now}},
 		Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: "Yes.", Tokens: 1, SentAt: y.now,
@@ -136,7 +138,7 @@ func (y *yes) runTurn(how int) {
 // does applies an effect that may be refused.
 func (y *yes) does(e core.Effect) {
 	y.t.Helper()
-	_, err := y.store.Note(y.t.Context(), core.Note{User: y.user.ID, Now: y.now, Effects: []core.Effect{e}})
+	_, err := y.store.Note(y.t.Context(), store.Note{User: y.user.ID, Now: y.now, Effects: []core.Effect{e}})
 	if !errors.Is(err, core.ErrRefused) && !errors.Is(err, core.ErrNotFound) {
 		y.must(err)
 	}
@@ -154,13 +156,13 @@ func TestApproval_yesRunsOnce(t *testing.T) {
 			op := random.IntN(9)
 			switch ops = append(ops, op); op {
 			case 5:
-				y.does(core.Regenerate{Message: y.id, At: y.now})
+				y.does(effect.Regenerate{Message: y.id, At: y.now})
 			case 6:
-				y.does(core.Regenerate{Message: y.id, Text: &edited, Tokens: 3, At: y.now})
+				y.does(effect.Regenerate{Message: y.id, Text: &edited, Tokens: 3, At: y.now})
 			case 7:
-				y.does(core.RetryTurn{At: y.now})
+				y.does(effect.RetryTurn{At: y.now})
 			case 8:
-				y.does(core.StopTurn{})
+				y.does(effect.StopTurn{})
 			default:
 				y.runTurn(op)
 			}

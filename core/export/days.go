@@ -10,7 +10,9 @@ import (
 	"unicode"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/archive"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -20,7 +22,7 @@ func (x *export) days() error {
 	if err != nil {
 		return err
 	}
-	var summaries []core.ExportedSummary
+	var summaries []archive.ExportedSummary
 	for _, g := range segments {
 		x.labels[g.ID] = g.Day.Label
 		versions, err := x.Store.Summaries(x.ctx, x.user.ID, g.ID, all)
@@ -28,7 +30,7 @@ func (x *export) days() error {
 			return err
 		}
 		for _, s := range slices.Backward(versions) {
-			summaries = append(summaries, core.ExportedSummary{Day: g.Day.Label, Version: s.Version, Markdown: s.Markdown,
+			summaries = append(summaries, archive.ExportedSummary{Day: g.Day.Label, Version: s.Version, Markdown: s.Markdown,
 				Covers: s.Covers, Model: s.Model, Final: s.Final, Ungrounded: s.Ungrounded, CreatedAt: s.CreatedAt})
 		}
 		if err := x.day(g, versions); err != nil {
@@ -163,7 +165,7 @@ func (x *export) thread(t core.Thread) error {
 
 // each passes every message of a thread to f, in the order of display.
 func (x *export) each(thread core.ThreadID, f func(core.Message) error) error {
-	q := core.TimelineQuery{User: x.user.ID, Thread: thread, Oldest: true, Answers: true, Limit: page}
+	q := store.TimelineQuery{User: x.user.ID, Thread: thread, Oldest: true, Answers: true, Limit: page}
 	for {
 		ms, more, err := x.Store.Timeline(x.ctx, q)
 		if err != nil {

@@ -14,22 +14,24 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/archive"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/words"
 )
 
 // Store holds the exported data.
 type Store interface {
-	core.ThreadReader
-	core.TimelineStore
-	core.DayStore
-	core.MemoryStore
-	core.StandingStore
-	core.DocumentStore
+	store.ThreadReader
+	store.TimelineStore
+	store.DayStore
+	store.MemoryStore
+	store.StandingStore
+	store.DocumentStore
 	User(ctx context.Context, id core.UserID) (core.User, error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
-	Plans(ctx context.Context, user core.UserID) (core.Plans, error)
-	Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, error)
+	Plans(ctx context.Context, user core.UserID) (store.Plans, error)
+	Audit(ctx context.Context, q store.AuditQuery) ([]core.AuditRow, error)
 }
 
 // Exporter writes exports. All fields are required.
@@ -160,7 +162,7 @@ func (x *export) profile() error {
 }
 
 func (x *export) memory() error {
-	items, err := x.Store.Items(x.ctx, core.ItemQuery{User: x.user.ID, Limit: all})
+	items, err := x.Store.Items(x.ctx, store.ItemQuery{User: x.user.ID, Limit: all})
 	if err != nil {
 		return err
 	}
@@ -168,15 +170,15 @@ func (x *export) memory() error {
 	if err != nil {
 		return err
 	}
-	out := make([]core.ExportedItem, len(items))
+	out := make([]archive.ExportedItem, len(items))
 	for n, i := range items {
-		out[n] = core.ExportedItem{ID: i.ID, Theme: i.Theme, Type: i.Type, Content: i.Content, Tags: i.Tags,
+		out[n] = archive.ExportedItem{ID: i.ID, Theme: i.Theme, Type: i.Type, Content: i.Content, Tags: i.Tags,
 			Source: i.SourceMessage, Status: i.Status, Noted: i.Noted, History: i.History, CreatedAt: i.CreatedAt,
 			UpdatedAt: i.UpdatedAt}
 	}
-	names := make([]core.ExportedTheme, len(themes))
+	names := make([]archive.ExportedTheme, len(themes))
 	for n, t := range themes {
-		names[n] = core.ExportedTheme{Slug: t.Slug, Name: t.Name, Description: t.Description, CreatedAt: t.CreatedAt}
+		names[n] = archive.ExportedTheme{Slug: t.Slug, Name: t.Name, Description: t.Description, CreatedAt: t.CreatedAt}
 	}
 	return errors.Join(lines(x, "memory.jsonl", out), lines(x, "themes.jsonl", names))
 }
@@ -186,9 +188,9 @@ func (x *export) standing() error {
 	if err != nil {
 		return err
 	}
-	out := make([]core.ExportedInstruction, len(list))
+	out := make([]archive.ExportedInstruction, len(list))
 	for n, i := range list {
-		out[n] = core.ExportedInstruction{ID: i.ID, Text: i.Text, Source: i.Source, Noted: i.Noted, CreatedAt: i.CreatedAt}
+		out[n] = archive.ExportedInstruction{ID: i.ID, Text: i.Text, Source: i.Source, Noted: i.Noted, CreatedAt: i.CreatedAt}
 	}
 	return lines(x, "standing.jsonl", out)
 }
@@ -198,14 +200,14 @@ func (x *export) plans() error {
 	if err != nil {
 		return err
 	}
-	loops := make([]core.ExportedLoop, len(plans.Loops))
+	loops := make([]archive.ExportedLoop, len(plans.Loops))
 	for n, l := range plans.Loops {
-		loops[n] = core.ExportedLoop{ID: l.ID, Text: l.Text, State: l.State, Sources: l.Sources, OpenedAt: l.OpenedAt,
+		loops[n] = archive.ExportedLoop{ID: l.ID, Text: l.Text, State: l.State, Sources: l.Sources, OpenedAt: l.OpenedAt,
 			Mentioned: l.Mentioned, Due: l.Due}
 	}
-	var reminders, tasks []core.ExportedPlan
+	var reminders, tasks []archive.ExportedPlan
 	for _, k := range plans.Plans {
-		one := core.ExportedPlan{ID: int64(k.ID), Text: k.Text, DueAt: k.DueAt, Cron: k.Cron, Zone: k.Zone,
+		one := archive.ExportedPlan{ID: int64(k.ID), Text: k.Text, DueAt: k.DueAt, Cron: k.Cron, Zone: k.Zone,
 			State: string(k.State), Source: k.Source, CreatedAt: k.CreatedAt}
 		if k.Kind == core.PlanTask {
 			tasks = append(tasks, one)
@@ -219,7 +221,7 @@ func (x *export) plans() error {
 }
 
 func (x *export) audit() error {
-	rows, err := x.Store.Audit(x.ctx, core.AuditQuery{User: x.user.ID, Limit: all})
+	rows, err := x.Store.Audit(x.ctx, store.AuditQuery{User: x.user.ID, Limit: all})
 	if err != nil {
 		return err
 	}

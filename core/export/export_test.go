@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/export"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 	"github.com/everthread/everthread/core/store/sqlstore"
@@ -59,7 +61,7 @@ func (w *world) say(i core.Identity, at time.Time, m core.NewMessage) {
 	m.Day = core.Day{Label: at.Format(time.DateOnly), Zone: "Europe/Paris", Start: day, End: day.Add(24 * time.Hour),
 		Finalize: day.Add(27 * time.Hour), Post: day.Add(30 * time.Hour)}
 	e := core.Inbound{Address: i.Address, EventID: fmt.Sprint(w.n), NativeID: fmt.Sprint(w.n), Kind: core.InMessage}
-	if _, err := w.st.Append(w.t.Context(), core.Append{User: i.User, Identity: i.ID, Events: []core.Inbound{e},
+	if _, err := w.st.Append(w.t.Context(), store.Append{User: i.User, Identity: i.ID, Events: []core.Inbound{e},
 		Messages: []core.NewMessage{m}, Now: at, RunAt: at}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -113,13 +115,13 @@ func TestEverythingOfAUserAndNothingOfAnother(t *testing.T) {
 		w.say(at, noon.Add(24*time.Hour+time.Duration(n)*time.Second), core.NewMessage{Text: fmt.Sprint("second day ", n),
 			Quote: &core.Quote{Text: "first\nday"}})
 	}
-	if _, err := w.st.Note(t.Context(), core.Note{User: ada.ID, Now: noon, Effects: []core.Effect{
-		core.AddItem{Item: core.Item{Theme: "garden", Type: core.ItemFact, Content: "likes roses"}, Digest: "d",
+	if _, err := w.st.Note(t.Context(), store.Note{User: ada.ID, Now: noon, Effects: []core.Effect{
+		effect.AddItem{Item: core.Item{Theme: "garden", Type: core.ItemFact, Content: "likes roses"}, Digest: "d",
 			Theme: core.Theme{Slug: "garden", Name: "Garden"}, At: noon},
-		core.OpenLoop{Loop: core.Loop{Text: "buy seeds"}, At: noon},
-		core.AddInstruction{Instruction: core.Instruction{Text: "answer in one sentence", Tokens: 9}, Digest: "d", At: noon},
-		core.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, Text: "tea", DueAt: noon.Add(time.Hour)}, At: noon},
-		core.OpenThread{Identity: at.ID, Title: "../../etc/pass*wd", At: noon}}}); err != nil {
+		effect.OpenLoop{Loop: core.Loop{Text: "buy seeds"}, At: noon},
+		effect.AddInstruction{Instruction: core.Instruction{Text: "answer in one sentence", Tokens: 9}, Digest: "d", At: noon},
+		effect.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, Text: "tea", DueAt: noon.Add(time.Hour)}, At: noon},
+		effect.OpenThread{Identity: at.ID, Title: "../../etc/pass*wd", At: noon}}}); err != nil {
 		t.Fatal(err)
 	}
 	w.say(at, noon.Add(time.Hour), core.NewMessage{Text: "in the thread"})
@@ -211,15 +213,15 @@ func (w *world) fill(at core.Identity) {
 		w.t.Fatal(err)
 	}
 	w.document(at)
-	if _, err := w.st.Note(w.t.Context(), core.Note{User: at.User, Now: noon, Effects: []core.Effect{
-		core.AddItem{Item: core.Item{Theme: "garden", Type: core.ItemFact, Content: "likes roses", Tags: []string{"flowers"}},
+	if _, err := w.st.Note(w.t.Context(), store.Note{User: at.User, Now: noon, Effects: []core.Effect{
+		effect.AddItem{Item: core.Item{Theme: "garden", Type: core.ItemFact, Content: "likes roses", Tags: []string{"flowers"}},
 			Digest: "d", Theme: core.Theme{Slug: "garden", Name: "Garden", Description: "what grows"}, At: noon},
-		core.AddInstruction{Instruction: core.Instruction{Text: "speak of honey first"}, Digest: "h", At: noon},
-		core.OpenLoop{Loop: core.Loop{Text: "buy seeds"}, At: noon},
-		core.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, Text: "tea", DueAt: noon.Add(time.Hour)}, At: noon},
-		core.SetPlan{Plan: core.Plan{Kind: core.PlanTask, Text: "look for honey", DueAt: noon.Add(time.Hour), Zone: "UTC"},
+		effect.AddInstruction{Instruction: core.Instruction{Text: "speak of honey first"}, Digest: "h", At: noon},
+		effect.OpenLoop{Loop: core.Loop{Text: "buy seeds"}, At: noon},
+		effect.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, Text: "tea", DueAt: noon.Add(time.Hour)}, At: noon},
+		effect.SetPlan{Plan: core.Plan{Kind: core.PlanTask, Text: "look for honey", DueAt: noon.Add(time.Hour), Zone: "UTC"},
 			At: noon},
-		core.OpenThread{Identity: at.ID, Title: "Honey", At: noon}}}); err != nil {
+		effect.OpenThread{Identity: at.ID, Title: "Honey", At: noon}}}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -239,9 +241,9 @@ func (w *world) document(at core.Identity) {
 		w.t.Fatal(err)
 	}
 	file := core.FileRef{Message: core.MessageID(j.Ref)}
-	err = errors.Join(w.st.PutFilePages(ctx, core.PutFilePages{User: at.User, File: file, Lease: j.Lease, Now: noon,
+	err = errors.Join(w.st.PutFilePages(ctx, store.PutFilePages{User: at.User, File: file, Lease: j.Lease, Now: noon,
 		Pages: []core.FilePage{{Number: 1, Name: "honey.pdf", Kind: "pdf", Title: "Bees", Text: "nectar of lime"}}}),
-		w.st.SetAttachment(ctx, core.Fetched{User: at.User, Message: file.Message, Lease: j.Lease,
+		w.st.SetAttachment(ctx, store.Fetched{User: at.User, Message: file.Message, Lease: j.Lease,
 			Attachment: core.Attachment{Kind: "document", Name: "honey.pdf",
 				Document: &core.Document{Kind: "pdf", State: core.DocumentRead, Pages: 1}}}))
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -24,8 +26,8 @@ func (g *Gateway) decide(ctx context.Context, u core.User, i core.Identity, e co
 	if !refused(err) {
 		return err
 	}
-	n := core.Note{User: u.ID, Identity: i.ID, Event: &e, Now: now, Window: g.window(e, now),
-		Effects: []core.Effect{core.Tell{Row: core.AuditRow{What: core.AuditQuestion, Object: "question",
+	n := store.Note{User: u.ID, Identity: i.ID, Event: &e, Now: now, Window: g.window(e, now),
+		Effects: []core.Effect{effect.Tell{Row: core.AuditRow{What: core.AuditQuestion, Object: "question",
 			IDs: []int64{int64(d.Approval)}, Result: core.ResultRefused}}}}
 	n.Messages, n.Deliveries = g.notice(say(g.language(u.Settings)).Refused, i, now)
 	_, err = g.Store.Note(ctx, n)
@@ -143,7 +145,7 @@ func sayAlso(a *core.Answer, text string, tainted bool) {
 // askIn stores the questions with a reply, and puts the buttons below it.
 func (q asking) askIn(r *core.Reply) {
 	for _, a := range q.approvals {
-		r.Effects = append(r.Effects, core.AskApproval{Approval: a})
+		r.Effects = append(r.Effects, effect.AskApproval{Approval: a})
 	}
 	if len(r.Deliveries) > 0 && len(q.buttons) > 0 { // a question comes before /continue
 		r.Deliveries[0].Parts = trust.WithButtons(r.Deliveries[0].Parts, q.buttons)
@@ -191,7 +193,7 @@ func (g *Gateway) button(ds []core.NewDelivery, buttons []core.Button) {
 }
 
 // notifyOthers adds deliveries of a text to all other identities of push channels.
-func (g *Gateway) notifyOthers(ctx context.Context, n *core.Note, u core.User, i core.Identity, text string) error {
+func (g *Gateway) notifyOthers(ctx context.Context, n *store.Note, u core.User, i core.Identity, text string) error {
 	if text == "" {
 		return nil
 	}
@@ -208,7 +210,7 @@ func (g *Gateway) notifyOthers(ctx context.Context, n *core.Note, u core.User, i
 
 // followUp continues after the stored effects of a command. If the process dies before it, the scheduler repeats it.
 func (g *Gateway) followUp(ctx context.Context, effects []core.Effect) {
-	if slices.ContainsFunc(effects, func(e core.Effect) bool { _, ok := e.(core.UseLink); return ok }) {
+	if slices.ContainsFunc(effects, func(e core.Effect) bool { _, ok := e.(effect.UseLink); return ok }) {
 		g.logUnless(ctx, g.People.AskLinks(ctx), "ask about a linked address")
 	}
 }

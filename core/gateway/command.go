@@ -9,6 +9,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // command answers a slash command. Its effects and its answer are stored in one transaction with the event.
@@ -24,7 +26,7 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 		if err := g.append(ctx, u, i, []core.Inbound{e}, appendOptions{}, now); err != nil || out.Text == "" {
 			return err
 		}
-		n := core.Note{User: u.ID, Identity: i.ID, Once: out.Once, Now: now}
+		n := store.Note{User: u.ID, Identity: i.ID, Once: out.Once, Now: now}
 		n.Messages, n.Deliveries = g.notice(out.Text, i, now)
 		_, err = g.Store.Note(ctx, n)
 		return err
@@ -43,7 +45,7 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 	}
 	asked := g.newMessage(u, e, now)
 	asked.Kind = core.KindCommand
-	n := core.Note{User: u.ID, Identity: i.ID, Event: &e, Command: &asked, Effects: out.Effects, Now: now,
+	n := store.Note{User: u.ID, Identity: i.ID, Event: &e, Command: &asked, Effects: out.Effects, Now: now,
 		Window: g.window(e, now)}
 	if out.Text != "" {
 		n.Messages, n.Deliveries = g.notice(out.Text, i, now)
@@ -61,7 +63,7 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 	if refused(err) {
 		n.Effects = nil
 		if changesAccount(out.Effects) {
-			n.Effects = []core.Effect{core.Tell{Row: core.AuditRow{What: core.AuditCommand, Result: core.ResultRefused}}}
+			n.Effects = []core.Effect{effect.Tell{Row: core.AuditRow{What: core.AuditCommand, Result: core.ResultRefused}}}
 		}
 		n.Messages, n.Deliveries = g.notice(say(g.language(u.Settings)).Refused, i, now)
 		noted, err = g.Store.Note(ctx, n)
@@ -75,7 +77,7 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 }
 
 // finishNote receives the messages that stored effects released, and removes the files that they orphaned.
-func (g *Gateway) finishNote(ctx context.Context, n core.Noted) error {
+func (g *Gateway) finishNote(ctx context.Context, n store.Noted) error {
 	if err := g.Receive(ctx, n.Released...); err != nil {
 		g.Log.Warn("held messages wait for the scheduler", zap.Error(err))
 	}
@@ -86,8 +88,8 @@ func (g *Gateway) finishNote(ctx context.Context, n core.Noted) error {
 func changesAccount(effects []core.Effect) bool {
 	return slices.ContainsFunc(effects, func(e core.Effect) bool {
 		switch e.(type) {
-		case core.Decide, core.UseLink, core.AcceptLink, core.Unlink, core.Approve, core.Deny, core.Redact,
-			core.DropThread:
+		case effect.Decide, effect.UseLink, effect.AcceptLink, effect.Unlink, effect.Approve, effect.Deny, effect.Redact,
+			effect.DropThread:
 			return true
 		}
 		return false

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -20,17 +21,17 @@ func disclose(language string, effects []core.Effect) (t disclosure) {
 	w := say(language)
 	for _, e := range effects {
 		switch e := e.(type) {
-		case core.AddItem:
+		case effect.AddItem:
 			t.add(w, e.Item.Tainted, w.ToldItem, int64(e.Item.ID), e.Item.Content)
-		case core.OpenLoop:
+		case effect.OpenLoop:
 			t.add(w, e.Loop.Tainted, w.ToldLoop, int64(e.Loop.ID), e.Loop.Text)
-		case core.SetPlan: // only reminders are set without a yes
+		case effect.SetPlan: // only reminders are set without a yes
 			t.add(w, e.Plan.Tainted, w.ToldReminder, int64(e.Plan.ID), e.Plan.Text)
-		case core.ArchiveItem:
+		case effect.ArchiveItem:
 			t.add(w, e.Tainted, w.ToldArchived, int64(e.Item), e.Text)
-		case core.CloseLoop:
+		case effect.CloseLoop:
 			t.add(w, e.Tainted, w.ToldClosed, int64(e.Loop), e.Text)
-		case core.CancelPlan:
+		case effect.CancelPlan:
 			t.add(w, e.Tainted, w.ToldCancelled, int64(e.Plan), e.Text)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Back-off of a turn whose model call failed.
@@ -174,7 +175,7 @@ func (g *Gateway) tellOwner(ctx context.Context, u core.User, m *core.ModelError
 	}
 	now := g.Now()
 	text := fmt.Sprintf(say(g.language(owner.Settings)).MembersUnanswered, quote(m.Err.Error()))
-	n := core.Note{User: owner.ID, Once: "model " + string(m.Kind) + ":" + g.Calendar.Day(owner.Settings, now).Label,
+	n := store.Note{User: owner.ID, Once: "model " + string(m.Kind) + ":" + g.Calendar.Day(owner.Settings, now).Label,
 		Now: now, Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}}}
 	for _, to := range targets {
 		n.Deliveries = append(n.Deliveries, to.Delivery(core.DeliverNotice, g.parts(text, to.Identity.Address.Channel)))

@@ -17,16 +17,17 @@ import (
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/words"
 )
 
 // Store is the part of a store that the gateway uses.
 type Store interface {
-	core.InboundStore
-	core.RefStore
-	core.TurnStore
-	core.DeliveryStore
-	core.JobStore
+	store.InboundStore
+	store.RefStore
+	store.TurnStore
+	store.DeliveryStore
+	store.JobStore
 	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
 }
 
@@ -139,7 +140,7 @@ type Settings struct {
 // Options are the dependencies of a gateway. All are required unless they say otherwise.
 type Options struct {
 	Store Store
-	Wakes core.Waker
+	Wakes store.Waker
 	// Jobs leases turns and deliveries.
 	Jobs *job.Worker
 	// Share returns the users whose work this process takes first; nil: it takes everything.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/gateway"
 	"github.com/everthread/everthread/core/job"
@@ -283,11 +284,11 @@ func (noCommands) Command(_ context.Context, _ core.User, i core.Identity, in co
 	_ time.Time) (core.Outcome, bool, error) {
 	switch in.Text {
 	case "/stop":
-		return core.Outcome{Text: "Stopped.", Effects: []core.Effect{core.StopTurn{Thread: 1}}}, true, nil
+		return core.Outcome{Text: "Stopped.", Effects: []core.Effect{effect.StopTurn{Thread: 1}}}, true, nil
 	case "/continue", "!continue":
 		return core.Outcome{Continues: true}, true, nil
 	case "/retry":
-		return core.Outcome{Text: "Again.", Effects: []core.Effect{core.RetryTurn{Thread: 1, At: time.Now()}}}, true, nil
+		return core.Outcome{Text: "Again.", Effects: []core.Effect{effect.RetryTurn{Thread: 1, At: time.Now()}}}, true, nil
 	}
 	return core.Outcome{}, false, nil
 }

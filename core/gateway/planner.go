@@ -8,6 +8,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Planner picks the targets of proactive messages. All fields are required.
@@ -105,7 +106,7 @@ const redirects = 200
 
 // Redirect moves parked summaries, reminders and results of tasks to an identity that can receive them by now.
 func (g *Gateway) Redirect(ctx context.Context) error {
-	parked, err := g.Store.Deliveries(ctx, core.DeliveryQuery{States: []core.DeliveryState{core.DeliveryParked},
+	parked, err := g.Store.Deliveries(ctx, store.DeliveryQuery{States: []core.DeliveryState{core.DeliveryParked},
 		Limit: redirects})
 	for _, d := range parked {
 		if err != nil {

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
 // Propose asks a user whether what a program or a file brings may hold or be done from now on: effects are of the types
-// core.ProposeInstruction and core.ProposeTask, others are ignored. It asks where proactive messages go, and not again
+// effect.ProposeInstruction and effect.ProposeTask, others are ignored. It asks where proactive messages go, and not again
 // while the same question is open. asked is zero if the user can be asked nowhere.
 func (g *Gateway) Propose(ctx context.Context, u core.User, from string, effects ...core.Effect) (asked core.Identity,
 	err error) {
@@ -25,9 +27,9 @@ func (g *Gateway) Propose(ctx context.Context, u core.User, from string, effects
 	var quoted, lines []string
 	for _, e := range effects {
 		switch e := e.(type) {
-		case core.ProposeInstruction:
+		case effect.ProposeInstruction:
 			standing.Texts, quoted = append(standing.Texts, e.Text), append(quoted, quote(e.Text))
-		case core.ProposeTask:
+		case effect.ProposeTask:
 			k := e.Plan
 			lines = append(lines, quote(k.Text)+" · "+g.Tasks.When(k, language))
 			tasks.Tasks = append(tasks.Tasks, core.ProposedTask{Text: k.Text, Due: k.DueAt, Cron: k.Cron, Zone: k.Zone,
@@ -73,8 +75,8 @@ func (g *Gateway) proposal(ctx context.Context, u core.User, from string, kind c
 	d := to.Delivery(core.DeliverNotice, trust.WithButtons(g.parts(text, to.Identity.Address.Channel),
 		trust.YesNo(g.language(u.Settings), a.Code, false)))
 	d.Expires = a.Expires
-	_, err = g.Store.Note(ctx, core.Note{User: u.ID, Identity: to.Identity.ID, Now: now,
-		Effects: []core.Effect{core.AskApproval{Approval: a}}, Deliveries: []core.NewDelivery{d},
+	_, err = g.Store.Note(ctx, store.Note{User: u.ID, Identity: to.Identity.ID, Now: now,
+		Effects: []core.Effect{effect.AskApproval{Approval: a}}, Deliveries: []core.NewDelivery{d},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now,
 			Tainted: true}}})
 	return to.Identity, err
@@ -85,9 +87,9 @@ func (g *Gateway) proposal(ctx context.Context, u core.User, from string, kind c
 func (g *Gateway) ofProgram(ctx context.Context, u core.User, from string, out *core.Outcome) error {
 	asks := false
 	for n, e := range out.Effects {
-		out.Effects[n] = core.Taint(e)
+		out.Effects[n] = effect.Taint(e)
 		switch out.Effects[n].(type) {
-		case core.ProposeInstruction, core.ProposeTask:
+		case effect.ProposeInstruction, effect.ProposeTask:
 			asks = true
 		}
 	}

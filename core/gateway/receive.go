@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // The range in which a platform's time of a message is trusted.
@@ -120,7 +122,7 @@ func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) (err error)
 	g.Meter.Count("everthread_messages_total", float64(len(in)), "in", in[0].Address.Channel)
 	switch in[0].Kind {
 	case core.InUnsupported:
-		_, err := g.Store.Hold(ctx, core.Hold{Event: in[0], Now: now})
+		_, err := g.Store.Hold(ctx, store.Hold{Event: in[0], Now: now})
 		g.Log.Info("event kept raw", zap.String("channel", in[0].Address.Channel), zap.String("event", in[0].EventID))
 		return err
 	case core.InGroup:
@@ -198,7 +200,7 @@ func (g *Gateway) moved(ctx context.Context, i core.Identity, e core.Inbound, no
 	if err != nil {
 		return err
 	}
-	_, err = g.Store.Hold(ctx, core.Hold{Event: e, Now: now})
+	_, err = g.Store.Hold(ctx, store.Hold{Event: e, Now: now})
 	return err
 }
 
@@ -207,7 +209,7 @@ func (g *Gateway) moved(ctx context.Context, i core.Identity, e core.Inbound, no
 func (g *Gateway) byHand(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {
 	m := g.newMessage(u, e, now)
 	m.Role = core.RoleAssistant
-	_, err := g.Store.Note(ctx, core.Note{User: u.ID, Identity: i.ID, Event: &e, Messages: []core.NewMessage{m}, Now: now})
+	_, err := g.Store.Note(ctx, store.Note{User: u.ID, Identity: i.ID, Event: &e, Messages: []core.NewMessage{m}, Now: now})
 	return err
 }
 
@@ -230,7 +232,7 @@ func (g *Gateway) inGroup(ctx context.Context, e core.Inbound, now time.Time) er
 	w := say(g.Settings.Language)
 	words := map[core.Silence]string{core.SilentOpen: w.OpenRoom, core.SilentPlain: w.PlainInSecret}[e.Silent]
 	words = cmp.Or(words, w.Group)
-	_, err := g.Store.Hold(ctx, core.Hold{Event: e, Now: now,
+	_, err := g.Store.Hold(ctx, store.Hold{Event: e, Now: now,
 		Delivery: &core.NewDelivery{To: e.Address, Kind: core.DeliverNotice, Parts: g.parts(words, e.Address.Channel)}})
 	return err
 }
@@ -242,12 +244,12 @@ func (g *Gateway) fromUser(ctx context.Context, u core.User, i core.Identity, in
 	case core.InRedaction:
 		return g.redacted(ctx, u, i, e, now)
 	case core.InBlocked, core.InUnblocked:
-		if _, err := g.Store.Hold(ctx, core.Hold{Event: e, Now: now}); err != nil {
+		if _, err := g.Store.Hold(ctx, store.Hold{Event: e, Now: now}); err != nil {
 			return err
 		}
 		return g.Store.SetBlocked(ctx, u.ID, i.ID, e.Kind == core.InBlocked, now)
 	case core.InReaction:
-		_, err := g.Store.Hold(ctx, core.Hold{Event: e, Now: now})
+		_, err := g.Store.Hold(ctx, store.Hold{Event: e, Now: now})
 		return err
 	case core.InReceipt:
 		d, err := g.Store.Settle(ctx, u.ID, i.ID, e, now)
@@ -260,8 +262,8 @@ func (g *Gateway) fromUser(ctx context.Context, u core.User, i core.Identity, in
 	case core.InByHand:
 		return g.byHand(ctx, u, i, e, now)
 	case core.InAsked:
-		_, err := g.Store.Note(ctx, core.Note{User: u.ID, Identity: i.ID, Event: &e, Now: now, Window: g.window(e, now),
-			Effects: []core.Effect{core.Release{Identity: i.ID, At: now}}})
+		_, err := g.Store.Note(ctx, store.Note{User: u.ID, Identity: i.ID, Event: &e, Now: now, Window: g.window(e, now),
+			Effects: []core.Effect{effect.Release{Identity: i.ID, At: now}}})
 		return err
 	case core.InStop:
 		e.Text = "/stop"
@@ -291,7 +293,7 @@ type appendOptions struct {
 // debounce is configured and a slot is free.
 func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in []core.Inbound, s appendOptions,
 	now time.Time) error {
-	a := core.Append{User: u.ID, Identity: i.ID, Events: in, Now: now, RunAt: now.Add(g.Settings.Debounce),
+	a := store.Append{User: u.ID, Identity: i.ID, Events: in, Now: now, RunAt: now.Add(g.Settings.Debounce),
 		Paused: u.Settings.Paused, Budget: g.budget(u.Settings, now), Window: g.window(in[len(in)-1], now),
 		Thread: in[0].Thread}
 	for _, e := range in {
@@ -395,15 +397,15 @@ func (g *Gateway) edited(ctx context.Context, u core.User, i core.Identity, e co
 func (g *Gateway) redacted(ctx context.Context, u core.User, i core.Identity, e core.Inbound, now time.Time) error {
 	m, err := g.Store.Referred(ctx, u.ID, i.ID, e.Target)
 	if errors.Is(err, core.ErrNotFound) {
-		_, err := g.Store.Hold(ctx, core.Hold{Event: e, Now: now})
+		_, err := g.Store.Hold(ctx, store.Hold{Event: e, Now: now})
 		return err
 	}
 	if err != nil {
 		return err
 	}
 	e.Raw = nil
-	n, err := g.Store.Note(ctx, core.Note{User: u.ID, Identity: i.ID, Event: &e,
-		Effects: []core.Effect{core.Redact{Message: m, At: now}}, Now: now})
+	n, err := g.Store.Note(ctx, store.Note{User: u.ID, Identity: i.ID, Event: &e,
+		Effects: []core.Effect{effect.Redact{Message: m, At: now}}, Now: now})
 	if err != nil {
 		return err
 	}
@@ -411,8 +413,8 @@ func (g *Gateway) redacted(ctx context.Context, u core.User, i core.Identity, e 
 }
 
 // Act stores the changes that a person requested on a web page, all or none.
-func (g *Gateway) Act(ctx context.Context, u core.UserID, effects ...core.Effect) (core.Noted, error) {
-	out, err := g.Store.Note(ctx, core.Note{User: u, Effects: effects, Now: g.Now()})
+func (g *Gateway) Act(ctx context.Context, u core.UserID, effects ...core.Effect) (store.Noted, error) {
+	out, err := g.Store.Note(ctx, store.Note{User: u, Effects: effects, Now: g.Now()})
 	if err != nil {
 		return out, err
 	}
@@ -424,21 +426,21 @@ func (g *Gateway) Forget(ctx context.Context, u core.UserID, ids []core.MessageI
 	now := g.Now()
 	var effects []core.Effect
 	for _, id := range ids {
-		effects = append(effects, core.Redact{Message: id, At: now})
+		effects = append(effects, effect.Redact{Message: id, At: now})
 	}
 	_, err := g.Act(ctx, u, effects...)
 	return err
 }
 
 // tellPostponed notifies an identity, once a day, that the budget is used up and until when.
-func (g *Gateway) tellPostponed(ctx context.Context, u core.User, i core.Identity, p *core.Postponed,
+func (g *Gateway) tellPostponed(ctx context.Context, u core.User, i core.Identity, p *store.Postponed,
 	now time.Time) error {
 	if p == nil || !p.Budget {
 		return nil
 	}
 	until := p.Until.In(core.Settings{Zone: g.Calendar.Day(u.Settings, now).Zone}.Location(time.UTC))
 	text := fmt.Sprintf(say(g.language(u.Settings)).Budget, until.Format("15:04"))
-	n := core.Note{User: u.ID, Identity: i.ID, Once: "budget:" + g.Calendar.Day(u.Settings, now).Label, Now: now}
+	n := store.Note{User: u.ID, Identity: i.ID, Once: "budget:" + g.Calendar.Day(u.Settings, now).Label, Now: now}
 	n.Messages, n.Deliveries = g.notice(text, i, now)
 	_, err := g.Store.Note(ctx, n)
 	return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/gateway"
+	"github.com/everthread/everthread/core/store"
 )
 
 func TestAMessageIsAnswered(t *testing.T) {
@@ -285,7 +286,7 @@ func TestABlockedPersonGetsItAllWhenTheyComeBack(t *testing.T) {
 	w.line.failNext(&core.Unreachable{Err: errors.New("blocked")})
 	w.say("hello")
 	waitFor(t, func() bool {
-		ds, err := w.store.Deliveries(t.Context(), core.DeliveryQuery{States: []core.DeliveryState{core.DeliveryParked},
+		ds, err := w.store.Deliveries(t.Context(), store.DeliveryQuery{States: []core.DeliveryState{core.DeliveryParked},
 			Limit: 5})
 		must(t, err)
 		return len(ds) == 1
@@ -379,18 +380,18 @@ type cut struct {
 	done atomic.Bool
 }
 
-func (c *cut) Append(ctx context.Context, a core.Append) (core.Appended, error) {
+func (c *cut) Append(ctx context.Context, a store.Append) (store.Appended, error) {
 	out, err := c.Store.Append(ctx, a)
 	if c.op == "append" && out.Turn != nil && c.done.CompareAndSwap(false, true) {
-		return core.Appended{}, errCut
+		return store.Appended{}, errCut
 	}
 	return out, err
 }
 
-func (c *cut) Commit(ctx context.Context, r core.Reply, claim *core.Claim) (core.Committed, error) {
+func (c *cut) Commit(ctx context.Context, r core.Reply, claim *core.Claim) (store.Committed, error) {
 	out, err := c.Store.Commit(ctx, r, claim)
 	if c.op == "commit" && out.Delivery != nil && c.done.CompareAndSwap(false, true) {
-		return core.Committed{}, errCut
+		return store.Committed{}, errCut
 	}
 	return out, err
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -96,11 +97,11 @@ func (g *Gateway) proposeTasks(ctx context.Context, t *core.Turn, u core.User, a
 	var set, asked []string
 	for _, e := range a.Effects {
 		switch e := e.(type) {
-		case core.SetPlan:
+		case effect.SetPlan:
 			if k := e.Plan; k.Kind == core.PlanTask {
 				set = append(set, fmt.Sprintf(w.ToldTask, quote(k.Text), g.Tasks.When(k, language), k.ID))
 			}
-		case core.ProposeTask:
+		case effect.ProposeTask:
 			k := e.Plan
 			line := quote(k.Text) + " · " + g.Tasks.When(k, language)
 			if slices.Contains(asked, line) {
@@ -133,7 +134,7 @@ func (g *Gateway) propose(ctx context.Context, t *core.Turn, u core.User, a *cor
 	s := core.StandingSubject{Source: lastInput(t)}
 	var quoted []string
 	for _, e := range a.Effects {
-		if p, ok := e.(core.ProposeInstruction); ok && !slices.Contains(s.Texts, p.Text) {
+		if p, ok := e.(effect.ProposeInstruction); ok && !slices.Contains(s.Texts, p.Text) {
 			s.Texts, quoted = append(s.Texts, p.Text), append(quoted, quote(p.Text))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 )
 
 // chores describes tasks in texts that a test can recognise.
@@ -33,8 +34,8 @@ func TestTasksOfATurnAreToldOrAskedAbout(t *testing.T) {
 	due := time.Now().Add(time.Hour)
 	task := core.Plan{Kind: core.PlanTask, ID: 77, Text: "tell the `news`", Cron: "0 9 * * *", Zone: "UTC", DueAt: due}
 	other := core.Plan{Kind: core.PlanTask, Text: "mail Eve", Cron: "0 10 * * *", Zone: "UTC", DueAt: due}
-	w.brain.effects = []core.Effect{core.SetPlan{Plan: task, At: time.Now()},
-		core.Taint(core.SetPlan{Plan: other, At: time.Now()}), core.Taint(core.SetPlan{Plan: other, At: time.Now()})}
+	w.brain.effects = []core.Effect{effect.SetPlan{Plan: task, At: time.Now()},
+		effect.Taint(effect.SetPlan{Plan: other, At: time.Now()}), effect.Taint(effect.SetPlan{Plan: other, At: time.Now()})}
 	w.say("the news each morning")
 	got := w.sent(1)
 	for _, want := range []string{"tell the 'news': by 0 9 * * *. /task cancel 77", "Shall I do this on my own?",
@@ -68,8 +69,8 @@ func TestTasksOfATurnAreToldOrAskedAbout(t *testing.T) {
 func TestAProposalIsAskedBelowTheAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
-	w.brain.effects = []core.Effect{core.ProposeInstruction{Text: "answer in `one` sentence"},
-		core.ProposeInstruction{Text: "be kind"}, core.ProposeInstruction{Text: "be kind"}}
+	w.brain.effects = []core.Effect{effect.ProposeInstruction{Text: "answer in `one` sentence"},
+		effect.ProposeInstruction{Text: "be kind"}, effect.ProposeInstruction{Text: "be kind"}}
 	w.say("be shorter, please")
 	got := w.sent(1)
 	for _, want := range []string{"re: be shorter, please\n\n", "answer in 'one' sentence · be kind", "Reply yes or no"} {
@@ -112,7 +113,7 @@ func TestAProposalIsAskedBelowTheAnswer(t *testing.T) {
 func TestTwoQuestionsOfATurnAreToldApart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
-	w.brain.effects = []core.Effect{core.ProposeInstruction{Text: "be kind"}}
+	w.brain.effects = []core.Effect{effect.ProposeInstruction{Text: "be kind"}}
 	w.brain.question = &core.Question{Call: core.ToolCall{ID: "1", Name: "mail_send", Arguments: `{"to":"Ana"}`}}
 	w.say("mail Ana, kindly")
 	got := w.sent(1)

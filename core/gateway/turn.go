@@ -13,6 +13,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/words"
 )
@@ -74,7 +75,7 @@ func (g *Gateway) takeTurn(ctx context.Context, ref core.JobRef) {
 	now := g.Now()
 	u, err := g.People.User(ctx, ref.User)
 	var t *core.Turn
-	var put *core.Postponed
+	var put *store.Postponed
 	if err == nil {
 		t, put, err = g.Store.ClaimTurn(ctx, ref, g.Jobs.Claim(), g.budget(u.Settings, now))
 		g.uncertain(ref.User, err)
@@ -93,7 +94,7 @@ func (g *Gateway) takeTurn(ctx context.Context, ref core.JobRef) {
 }
 
 // postponed notifies the identity that the person used last that the day's budget is used up.
-func (g *Gateway) postponed(ctx context.Context, u core.User, p *core.Postponed, now time.Time) error {
+func (g *Gateway) postponed(ctx context.Context, u core.User, p *store.Postponed, now time.Time) error {
 	ids, err := g.People.Identities(ctx, u.ID)
 	if err != nil || len(ids) == 0 {
 		return err
@@ -304,7 +305,7 @@ func (g *Gateway) written(language string, m *core.NewMessage, channel string) [
 func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
 	ctx := context.WithoutCancel(g.ctx)
 	claim := g.claimReply(ctx, t, r)
-	var out core.Committed
+	var out store.Committed
 	err := g.retry(g.ctx, "commit reply", func(ctx context.Context) (err error) {
 		now := g.Jobs.Claim() // leases begin now, however long the store was away
 		if claim != nil {
@@ -366,7 +367,7 @@ func (g *Gateway) watch(ctx context.Context, r *running) {
 }
 
 // obey interrupts the current attempt if the flags request it. Messages that wait join the turn if it is early.
-func (r *running) obey(f core.TurnFlags, early bool) {
+func (r *running) obey(f store.TurnFlags, early bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	open := !r.visible.Load() && r.restarts+r.joins < maxRestarts

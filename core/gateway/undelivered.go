@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -43,7 +44,7 @@ func (g *Gateway) noticeElsewhere(ctx context.Context, d *core.Delivery, state c
 		words = w.NotReached
 	}
 	words = fmt.Sprintf(words, trust.AddressName(d.To, ""), quote(text.Shorten(undelivered(d), shownUndelivered)))
-	n := core.Note{User: u.ID, Identity: to.ID, Once: fmt.Sprintf("undelivered:%d", d.ID), Now: g.Now()}
+	n := store.Note{User: u.ID, Identity: to.ID, Once: fmt.Sprintf("undelivered:%d", d.ID), Now: g.Now()}
 	n.Messages, n.Deliveries = g.notice(words, to, n.Now)
 	_, err = g.Store.Note(ctx, n)
 	return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/gateway"
+	"github.com/everthread/everthread/core/store"
 )
 
 // TestAnswer_unfinishedEndsWithAMark cuts answers off in an open block of code: the mark and the button are no part of
@@ -58,7 +59,7 @@ func TestAnswer_unfinishedEndsWithAMark(t *testing.T) {
 // last returns the last message of the conversation.
 func (w *world) last() core.Message {
 	w.t.Helper()
-	ms, _, err := w.store.Timeline(w.t.Context(), core.TimelineQuery{User: 1, Limit: 1})
+	ms, _, err := w.store.Timeline(w.t.Context(), store.TimelineQuery{User: 1, Limit: 1})
 	must(w.t, err)
 	return ms[0]
 }
@@ -77,7 +78,7 @@ func TestContinue_isATurnOfItsOwn(t *testing.T) {
 	if got := w.sent(2); got != "re: /continue" {
 		t.Errorf("got %q", got)
 	}
-	ms, _, err := w.store.Timeline(t.Context(), core.TimelineQuery{User: 1, Limit: 10})
+	ms, _, err := w.store.Timeline(t.Context(), store.TimelineQuery{User: 1, Limit: 10})
 	must(t, err)
 	var got []string
 	for _, m := range ms {

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -137,7 +139,7 @@ func (r *run) remember(ctx context.Context) error {
 		return nil
 	}
 	here := map[string]bool{}
-	items, err := r.Store.Items(ctx, core.ItemQuery{User: r.User.ID, Limit: 1_000_000})
+	items, err := r.Store.Items(ctx, store.ItemQuery{User: r.User.ID, Limit: 1_000_000})
 	if err != nil {
 		return err
 	}
@@ -160,7 +162,7 @@ func (r *run) remember(ctx context.Context) error {
 		}
 		item := core.Item{User: r.User.ID, Theme: theme.Slug, Type: core.ItemFact, Content: f.Text, Tags: []string{f.From},
 			Status: core.ItemActive, Noted: f.Noted, CreatedAt: f.At.UTC().Truncate(time.Millisecond)}
-		err := r.note(ctx, core.Taint(core.AddItem{Item: item, Digest: digest, Theme: theme, Embed: r.Embedding, At: now}))
+		err := r.note(ctx, effect.Taint(effect.AddItem{Item: item, Digest: digest, Theme: theme, Embed: r.Embedding, At: now}))
 		if err != nil {
 			return err
 		}
@@ -170,6 +172,6 @@ func (r *run) remember(ctx context.Context) error {
 }
 
 func (r *run) note(ctx context.Context, e core.Effect) error {
-	_, err := r.Store.Note(ctx, core.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{e}})
+	_, err := r.Store.Note(ctx, store.Note{User: r.User.ID, Now: r.Now(), Effects: []core.Effect{e}})
 	return err
 }

@@ -17,8 +17,10 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/disk"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/history"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -195,8 +197,8 @@ func TestAForgottenFileStaysAway(t *testing.T) {
 	if err != nil || len(ms) != 1 || len(ms[0].Attachments) != 1 {
 		t.Fatalf("got %+v, %v", ms, err)
 	}
-	if _, err := w.st.Note(t.Context(), core.Note{User: w.u.ID, Now: now,
-		Effects: []core.Effect{core.Redact{Message: 2, At: now}}}); err != nil {
+	if _, err := w.st.Note(t.Context(), store.Note{User: w.u.ID, Now: now,
+		Effects: []core.Effect{effect.Redact{Message: 2, At: now}}}); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(w.media, ms[0].Attachments[0].Path)

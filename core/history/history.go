@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Line is one message in an archive.
@@ -50,10 +51,10 @@ type File struct {
 
 // Own holds what only our own exports have of a message.
 type Own struct {
-	core.ImportMessage // but its text, sender, time, day and key
-	Thread             core.ThreadID
-	Plain              bool // a thread of its own
-	Day                string
+	store.ImportMessage // but its text, sender, time, day and key
+	Thread              core.ThreadID
+	Plain               bool // a thread of its own
+	Day                 string
 }
 
 // Fact is a statement about the user in another assistant's memory.

@@ -13,10 +13,12 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/history"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/recall"
 	"github.com/everthread/everthread/core/standing"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 	"github.com/everthread/everthread/core/store/storetest"
@@ -69,7 +71,7 @@ func (w *world) importer(store history.Store) *history.Importer {
 // Propose records what the user is asked about.
 func (w *world) Propose(_ context.Context, _ core.User, from string, effects ...core.Effect) (core.Identity, error) {
 	for _, e := range effects {
-		w.proposed = append(w.proposed, from+": "+e.(core.ProposeInstruction).Text)
+		w.proposed = append(w.proposed, from+": "+e.(effect.ProposeInstruction).Text)
 	}
 	return core.Identity{ID: 1, Address: core.Address{Channel: "telegram"}}, nil
 }
@@ -141,7 +143,7 @@ func TestAnExportComesBack(t *testing.T) {
 		"## Summary\nA key.\n## Decisions\n- It is under the mat. [#2]\n- Elsewhere.\n- Both [#1]."; got != want {
 		t.Errorf("summary %s", got)
 	}
-	items, err := w.st.Items(t.Context(), core.ItemQuery{User: w.u.ID, Limit: 10})
+	items, err := w.st.Items(t.Context(), store.ItemQuery{User: w.u.ID, Limit: 10})
 	if err != nil || len(items) != 2 {
 		t.Fatalf("items %+v, %v", items, err)
 	}
@@ -236,12 +238,12 @@ type flaky struct {
 
 var errDown = errors.New("down")
 
-func (f *flaky) Import(ctx context.Context, b core.ImportBatch) (core.Imported, error) {
+func (f *flaky) Import(ctx context.Context, b store.ImportBatch) (store.Imported, error) {
 	if f.busy = !f.busy; f.busy {
-		return core.Imported{}, core.ErrChanged
+		return store.Imported{}, core.ErrChanged
 	}
 	if f.left--; f.left < 0 {
-		return core.Imported{}, errDown
+		return store.Imported{}, errDown
 	}
 	return f.Store.Import(ctx, b)
 }

@@ -12,14 +12,15 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Store receives the contents of an archive.
 type Store interface {
-	core.ImportStore
-	Note(ctx context.Context, n core.Note) (core.Noted, error)
+	store.ImportStore
+	Note(ctx context.Context, n store.Note) (store.Noted, error)
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
-	Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error)
+	Items(ctx context.Context, q store.ItemQuery) ([]core.Item, error)
 }
 
 // Admitter checks imported plans.
@@ -93,7 +94,7 @@ const ownGap = 3 * time.Hour
 // they are, so an interrupted import can be run again.
 func (i *Importer) Run(ctx context.Context, a *Archive, format string, o Options, s *Survey) (Result, error) {
 	r := &run{Importer: i, archive: a, format: format, who: s.who, days: map[string]lastSaid{}, last: map[string]int64{},
-		numbers: map[core.MessageID]core.MessageID{}, threads: map[core.ThreadID]*core.ImportThread{}, wants: s.Bytes,
+		numbers: map[core.MessageID]core.MessageID{}, threads: map[core.ThreadID]*store.ImportThread{}, wants: s.Bytes,
 		room: a.room(i.Media.Max)}
 	i.Media.sweep(i.User.ID, i.Now())
 	wanted := ctx
@@ -138,7 +139,7 @@ type run struct {
 	work    sync.WaitGroup
 	days    map[string]lastSaid // of chats
 	last    map[string]int64    // place in each chat of an export
-	threads map[core.ThreadID]*core.ImportThread
+	threads map[core.ThreadID]*store.ImportThread
 	// Bytes of files: wants of all, room is the limit, copied of the imported ones.
 	wants, room, copied int64
 	facts               []Fact
@@ -154,7 +155,7 @@ type lastSaid struct {
 
 // batch holds messages to store, and their files.
 type batch struct {
-	core.ImportBatch
+	store.ImportBatch
 	files  map[int][]File // by the index of the message
 	inline int            // bytes of files within messages
 	copied []copied
@@ -215,13 +216,13 @@ func (r *run) read(ctx context.Context, o Options, batches chan<- *batch) error 
 }
 
 // thread returns the plain thread of a message; nil: the continuous one.
-func (r *run) thread(l Line) *core.ImportThread {
+func (r *run) thread(l Line) *store.ImportThread {
 	if l.Own == nil || !l.Own.Plain {
 		return nil
 	}
 	h := r.threads[l.Own.Thread]
 	if h == nil {
-		h = &core.ImportThread{Name: "import:" + keyOf("thread", l.Chat, l.At.Format(time.RFC3339Nano)),
+		h = &store.ImportThread{Name: "import:" + keyOf("thread", l.Chat, l.At.Format(time.RFC3339Nano)),
 			Title: cmp.Or(l.Title, clip(l.Text))}
 		r.threads[l.Own.Thread] = h
 	}
@@ -229,9 +230,9 @@ func (r *run) thread(l Line) *core.ImportThread {
 }
 
 // message returns a line in the form of the store.
-func (r *run) message(l Line) core.ImportMessage {
+func (r *run) message(l Line) store.ImportMessage {
 	role, from := r.who.role(l)
-	m := core.ImportMessage{NewMessage: core.NewMessage{Kind: core.KindChat}}
+	m := store.ImportMessage{NewMessage: core.NewMessage{Kind: core.KindChat}}
 	switch {
 	case l.Own != nil:
 		m = l.Own.ImportMessage
@@ -289,7 +290,7 @@ func (r *run) dayOf(t time.Time) core.Day { return r.Calendar.Day(r.User.Setting
 
 // day returns the day of a message: that in an export, or else that of its time; a
 // reply belongs to the day of the message before it.
-func (r *run) day(l Line, m core.ImportMessage) core.Day {
+func (r *run) day(l Line, m store.ImportMessage) core.Day {
 	if l.Own != nil && l.Own.Day != "" {
 		if noon, err := time.ParseInLocation(time.DateOnly, l.Own.Day, r.dayOf(l.At).Start.Location()); err == nil {
 			return r.labelled(noon.Add(12*time.Hour), l.Own.Day)
@@ -319,7 +320,7 @@ func (r *run) labelled(near time.Time, label string) core.Day {
 
 // store stores batches as they come.
 func (r *run) store(ctx context.Context, batches <-chan *batch) error {
-	var before core.ImportBatch
+	var before store.ImportBatch
 	for b := range batches {
 		if err := errors.Join(<-b.ready, ctx.Err()); err != nil {
 			return err
@@ -329,7 +330,7 @@ func (r *run) store(ctx context.Context, batches <-chan *batch) error {
 			b.Taken = before.Taken
 		}
 		if err := r.bringFiles(b); err != nil {
-			return errors.Join(err, r.forget(ctx, b, core.Imported{}, false))
+			return errors.Join(err, r.forget(ctx, b, store.Imported{}, false))
 		}
 		out, err := r.patient(ctx, b.ImportBatch)
 		if err != nil {
@@ -338,7 +339,7 @@ func (r *run) store(ctx context.Context, batches <-chan *batch) error {
 		if err := r.forget(ctx, b, out, true); err != nil {
 			return err
 		}
-		before = core.ImportBatch{Thread: b.Thread, Taken: out.Taken}
+		before = store.ImportBatch{Thread: b.Thread, Taken: out.Taken}
 		for n, m := range b.Messages {
 			if m.Was > 0 {
 				r.numbers[m.Was] = out.Messages[n]
@@ -359,7 +360,7 @@ func (r *run) store(ctx context.Context, batches <-chan *batch) error {
 const patience = 250 * time.Millisecond
 
 // patient stores a batch. It retries while a turn is in the way.
-func (r *run) patient(ctx context.Context, b core.ImportBatch) (core.Imported, error) {
+func (r *run) patient(ctx context.Context, b store.ImportBatch) (store.Imported, error) {
 	for {
 		out, err := r.Store.Import(ctx, b)
 		if !errors.Is(err, core.ErrChanged) {

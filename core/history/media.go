@@ -19,6 +19,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/disk"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Media stores the files of messages.
@@ -227,7 +228,7 @@ type copied struct {
 }
 
 // forget removes the files of a batch that was not stored, or of messages that were redacted since an earlier import.
-func (r *run) forget(ctx context.Context, b *batch, out core.Imported, stored bool) error {
+func (r *run) forget(ctx context.Context, b *batch, out store.Imported, stored bool) error {
 	if len(b.copied) == 0 {
 		return nil
 	}

@@ -11,8 +11,10 @@ import (
 	"testing"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/history"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/storetest"
 )
 
@@ -38,7 +40,7 @@ func TestMovingIn(t *testing.T) {
 			t.Errorf("%s: got %+v", c.format, out)
 		}
 		storetest.Check(t, w.st.DB())
-		items, err := w.st.Items(t.Context(), core.ItemQuery{User: w.u.ID, Theme: c.format, Limit: 10})
+		items, err := w.st.Items(t.Context(), store.ItemQuery{User: w.u.ID, Theme: c.format, Limit: 10})
 		found := ""
 		for _, i := range items {
 			if i.Content == c.fact && i.Tainted && i.Type == core.ItemFact && len(i.Tags) == 1 {
@@ -53,8 +55,8 @@ func TestMovingIn(t *testing.T) {
 		if err != nil || len(themes) != 1 || themes[0].Name != c.name {
 			t.Errorf("%s: themes %+v, %v", c.format, themes, err)
 		}
-		if _, err := w.st.Note(t.Context(), core.Note{User: w.u.ID, Now: now,
-			Effects: []core.Effect{core.ArchiveItem{Item: items[0].ID, At: now}}}); err != nil {
+		if _, err := w.st.Note(t.Context(), store.Note{User: w.u.ID, Now: now,
+			Effects: []core.Effect{effect.ArchiveItem{Item: items[0].ID, At: now}}}); err != nil {
 			t.Fatal(err)
 		}
 		if out := w.bring(c.format, dir, ""); out.Fresh != 0 || out.Items != 0 || out.Known != c.fresh {

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/archive"
+	"github.com/everthread/everthread/core/store"
 )
 
 // ownMessage is a message of our export, or of any JSON Lines file with role, text and time.
@@ -119,11 +121,11 @@ func (r *own) read(n int, m ownMessage) error {
 	if m.ID > 0 {
 		l.ID = strconv.FormatInt(int64(m.ID), 10)
 	}
-	l.Own = &Own{Thread: m.Thread, Plain: plain, Day: m.Day, ImportMessage: core.ImportMessage{Was: m.ID,
+	l.Own = &Own{Thread: m.Thread, Plain: plain, Day: m.Day, ImportMessage: store.ImportMessage{Was: m.ID,
 		Channel: m.Channel, Redacted: m.Redacted, NewMessage: core.NewMessage{Kind: m.Kind, Quote: m.Quote, Task: m.Task,
 			ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: m.ToolName, Unfinished: m.Unfinished}}}
 	for i, old := range m.Revisions {
-		l.Own.Revisions = append(l.Own.Revisions, core.Revision{Revision: i, Text: old.Text, ReplacedAt: old.ReplacedAt.Time})
+		l.Own.Revisions = append(l.Own.Revisions, store.Revision{Revision: i, Text: old.Text, ReplacedAt: old.ReplacedAt.Time})
 	}
 	for _, f := range m.Files {
 		file := File{Kind: f.Kind, Name: f.Name, MIME: f.MIME, Transcript: f.Transcript}
@@ -294,7 +296,7 @@ func part[T any](d *digester, whole hash.Hash, name string, values func(T) []any
 	return err
 }
 
-func (d *digester) summary(s core.ExportedSummary) []any {
+func (d *digester) summary(s archive.ExportedSummary) []any {
 	var covers []string
 	for id, mark := range d.marks {
 		if s.Covers.Has(id) {
@@ -311,7 +313,7 @@ func (d *digester) summary(s core.ExportedSummary) []any {
 	return []any{s.Day, text, covers, s.Model, s.Final, s.Ungrounded, stamp(s.CreatedAt)}
 }
 
-func (d *digester) item(i core.ExportedItem) []any {
+func (d *digester) item(i archive.ExportedItem) []any {
 	var wordings []any
 	for _, w := range i.History {
 		wordings = append(wordings, w.Content, stamp(w.Until))
@@ -320,11 +322,11 @@ func (d *digester) item(i core.ExportedItem) []any {
 		wordings, stamp(i.CreatedAt), stamp(i.UpdatedAt)}
 }
 
-func (d *digester) instruction(i core.ExportedInstruction) []any {
+func (d *digester) instruction(i archive.ExportedInstruction) []any {
 	return []any{i.Text, d.marks[i.Source], i.Noted, stamp(i.CreatedAt)}
 }
 
-func (d *digester) loop(l core.ExportedLoop) []any {
+func (d *digester) loop(l archive.ExportedLoop) []any {
 	var sources []string
 	for _, id := range l.Sources {
 		sources = append(sources, d.marks[id])
@@ -333,10 +335,10 @@ func (d *digester) loop(l core.ExportedLoop) []any {
 	return []any{l.Text, l.State, sources, stamp(l.OpenedAt), stamp(l.Mentioned)}
 }
 
-func (d *digester) task(k core.ExportedPlan) []any {
+func (d *digester) task(k archive.ExportedPlan) []any {
 	return []any{k.Text, stamp(k.DueAt), k.Cron, k.Zone, k.State, d.marks[k.Source], stamp(k.CreatedAt)}
 }
 
-func (d *digester) reminder(r core.ExportedPlan) []any {
+func (d *digester) reminder(r archive.ExportedPlan) []any {
 	return append(d.task(r), stamp(r.FiredAt), d.marks[r.Message])
 }

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/archive"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -37,7 +40,7 @@ func (r *run) summaries(ctx context.Context) error {
 		versions = nil
 		return err
 	}
-	err := sibling(r.archive, "summaries.jsonl", func(s core.ExportedSummary) error {
+	err := sibling(r.archive, "summaries.jsonl", func(s archive.ExportedSummary) error {
 		if s.Day != day {
 			if err := store(); err != nil {
 				return err
@@ -90,7 +93,7 @@ func (r *run) references(markdown string) string {
 // memory imports new items.
 func (r *run) memory(ctx context.Context) error {
 	themes := map[string]core.Theme{}
-	err := sibling(r.archive, "themes.jsonl", func(t core.ExportedTheme) error {
+	err := sibling(r.archive, "themes.jsonl", func(t archive.ExportedTheme) error {
 		themes[t.Slug] = core.Theme{User: r.User.ID, Slug: t.Slug, Name: t.Name, Description: t.Description,
 			CreatedAt: t.CreatedAt}
 		return nil
@@ -99,7 +102,7 @@ func (r *run) memory(ctx context.Context) error {
 		return err
 	}
 	here := map[string]bool{}
-	items, err := r.Store.Items(ctx, core.ItemQuery{User: r.User.ID, Limit: 1_000_000})
+	items, err := r.Store.Items(ctx, store.ItemQuery{User: r.User.ID, Limit: 1_000_000})
 	if err != nil {
 		return err
 	}
@@ -109,7 +112,7 @@ func (r *run) memory(ctx context.Context) error {
 	// Archived items come first: their content may be active again since.
 	for _, status := range []core.ItemStatus{core.ItemArchived, core.ItemActive} {
 		fresh := map[string]bool{}
-		err := sibling(r.archive, "memory.jsonl", func(i core.ExportedItem) error {
+		err := sibling(r.archive, "memory.jsonl", func(i archive.ExportedItem) error {
 			i.Content = storable(i.Content)
 			if archived := i.Status == core.ItemArchived; archived != (status == core.ItemArchived) || here[i.Content] ||
 				fresh[i.Content] || strings.TrimSpace(i.Content) == "" {
@@ -126,7 +129,7 @@ func (r *run) memory(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) addItem(ctx context.Context, i core.ExportedItem, theme core.Theme) error {
+func (r *run) addItem(ctx context.Context, i archive.ExportedItem, theme core.Theme) error {
 	if theme.Slug == "" {
 		theme = core.Theme{User: r.User.ID, Slug: core.DefaultTheme, Name: core.DefaultTheme}
 	}
@@ -135,18 +138,18 @@ func (r *run) addItem(ctx context.Context, i core.ExportedItem, theme core.Theme
 	for _, w := range i.History {
 		item.History = append(item.History, core.Wording{Content: storable(w.Content), Until: w.Until})
 	}
-	err := r.note(ctx, core.Taint(core.AddItem{Item: item, Digest: text.Digest(i.Content), Theme: theme,
+	err := r.note(ctx, effect.Taint(effect.AddItem{Item: item, Digest: text.Digest(i.Content), Theme: theme,
 		Embed: r.Embedding, At: i.UpdatedAt}))
 	if err != nil || i.Status != core.ItemArchived {
 		return err
 	}
-	newest, err := r.Store.Items(ctx, core.ItemQuery{User: r.User.ID, Theme: theme.Slug,
+	newest, err := r.Store.Items(ctx, store.ItemQuery{User: r.User.ID, Theme: theme.Slug,
 		Status: core.ItemActive, Limit: 1_000_000})
 	n := slices.IndexFunc(newest, func(x core.Item) bool { return x.Content == i.Content })
 	if err != nil || n < 0 {
 		return err
 	}
-	return r.note(ctx, core.ArchiveItem{Item: newest[n].ID, At: i.UpdatedAt})
+	return r.note(ctx, effect.ArchiveItem{Item: newest[n].ID, At: i.UpdatedAt})
 }
 
 // maxWishes bounds the standing instructions of an export that are looked at.
@@ -155,7 +158,7 @@ const maxWishes = 100
 // standing has the user asked about the standing instructions of an export: somebody else may have written them.
 func (r *run) standing(ctx context.Context) error {
 	var wishes []string
-	err := sibling(r.archive, "standing.jsonl", func(o core.ExportedInstruction) error {
+	err := sibling(r.archive, "standing.jsonl", func(o archive.ExportedInstruction) error {
 		if len(wishes) < maxWishes {
 			wishes = append(wishes, storable(o.Text))
 		}
@@ -169,7 +172,7 @@ func (r *run) standing(ctx context.Context) error {
 	}
 	var effects []core.Effect
 	for _, wish := range r.result.Proposed {
-		effects = append(effects, core.ProposeInstruction{Text: wish})
+		effects = append(effects, effect.ProposeInstruction{Text: wish})
 	}
 	at, err := r.Proposer.Propose(ctx, r.User, r.archive.name, effects...)
 	r.result.AskedOn = at.Address.Channel
@@ -182,8 +185,8 @@ func (r *run) plans(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var p core.Plans
-	err = sibling(r.archive, "loops.jsonl", func(l core.ExportedLoop) error {
+	var p store.Plans
+	err = sibling(r.archive, "loops.jsonl", func(l archive.ExportedLoop) error {
 		if l.Text == "" || l.State != core.LoopOpen && l.State != core.LoopClosed {
 			return nil
 		}
@@ -205,14 +208,14 @@ func (r *run) plans(ctx context.Context) error {
 }
 
 // kind adds the new plans of a kind. Active tasks are paused, until the user resumes them.
-func (r *run) kind(p *core.Plans, here []core.Plan, kind core.PlanKind, most int, file string) error {
+func (r *run) kind(p *store.Plans, here []core.Plan, kind core.PlanKind, most int, file string) error {
 	fresh := &timed{run: r, known: map[string]bool{}, most: most}
 	for _, k := range here {
 		if k.Kind == kind {
 			fresh.have(k)
 		}
 	}
-	return sibling(r.archive, file, func(o core.ExportedPlan) error {
+	return sibling(r.archive, file, func(o archive.ExportedPlan) error {
 		paused := kind == core.PlanReminder && o.State == string(core.PlanPaused) // which nobody could resume
 		if paused || !fresh.take(&o) {
 			return nil
@@ -241,7 +244,7 @@ type timed struct {
 // isOpen reports whether a plan is pending.
 func isOpen(state core.PlanState) bool { return state == core.PlanActive || state == core.PlanPaused }
 
-// sameAs returns the key of equal plans; see core.ImportStore.
+// sameAs returns the key of equal plans; see store.ImportStore.
 func sameAs(created time.Time, cron, text string) string {
 	return fmt.Sprint(created.UnixMilli(), cron, "\x00", text)
 }
@@ -255,7 +258,7 @@ func (t *timed) have(k core.Plan) {
 }
 
 // take reports whether to import one, and brings its text and state up to date.
-func (t *timed) take(o *core.ExportedPlan) bool {
+func (t *timed) take(o *archive.ExportedPlan) bool {
 	state := core.PlanState(o.State)
 	open := isOpen(state)
 	switch {

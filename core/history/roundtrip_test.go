@@ -17,8 +17,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/export"
 	"github.com/everthread/everthread/core/history"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -64,17 +66,17 @@ func (w *world) live() {
 	at := now.Add(-72 * time.Hour)
 	note := func(effects ...core.Effect) {
 		w.t.Helper()
-		if _, err := w.st.Note(w.t.Context(), core.Note{User: w.u.ID, Now: now, Effects: effects}); err != nil {
+		if _, err := w.st.Note(w.t.Context(), store.Note{User: w.u.ID, Now: now, Effects: effects}); err != nil {
 			w.t.Fatal(err)
 		}
 	}
 	for n, text := range []string{"still open", "closed since"} {
-		note(core.OpenLoop{Loop: core.Loop{ID: core.LoopID(9000 + n), Text: text, Sources: []core.MessageID{1, 2}}, At: at})
+		note(effect.OpenLoop{Loop: core.Loop{ID: core.LoopID(9000 + n), Text: text, Sources: []core.MessageID{1, 2}}, At: at})
 	}
-	note(core.CloseLoop{Loop: 9001, At: now})
+	note(effect.CloseLoop{Loop: 9001, At: now})
 	for n, text := range []string{"answer in one sentence", "call me Ada"} {
 		i := core.Instruction{Text: text, Tokens: 9, Source: core.MessageID(n), Noted: n == 1, CreatedAt: at}
-		note(core.AddInstruction{Instruction: i, Digest: fmt.Sprint("digest ", n)})
+		note(effect.AddInstruction{Instruction: i, Digest: fmt.Sprint("digest ", n)})
 	}
 	for n, text := range []string{"tea", "called off", "every week"} {
 		r := core.Plan{Kind: core.PlanReminder, ID: core.PlanID(9100 + n), Text: text, DueAt: now.Add(48 * time.Hour),
@@ -82,25 +84,25 @@ func (w *world) live() {
 		if n == 2 {
 			r.Cron = "0 9 * * 1"
 		}
-		note(core.SetPlan{Plan: r, At: at})
+		note(effect.SetPlan{Plan: r, At: at})
 	}
-	note(core.CancelPlan{Plan: 9101, At: now})
+	note(effect.CancelPlan{Plan: 9101, At: now})
 	for n, text := range []string{"tell the news", "called off", "stands still"} {
-		note(core.SetPlan{Plan: core.Plan{Kind: core.PlanTask, ID: core.PlanID(9200 + n), Text: text,
+		note(effect.SetPlan{Plan: core.Plan{Kind: core.PlanTask, ID: core.PlanID(9200 + n), Text: text,
 			DueAt: now.Add(48 * time.Hour), Cron: "30 7 * * 1-5", Zone: "Europe/Paris", Source: 1}, At: at})
 	}
-	note(core.CancelPlan{Plan: 9201, At: now}, core.PausePlan{Plan: 9202, At: now})
+	note(effect.CancelPlan{Plan: 9201, At: now}, effect.PausePlan{Plan: 9202, At: now})
 	for n, status := range []core.ItemStatus{core.ItemArchived, core.ItemActive} { // the same, archived and active
 		item := core.Item{User: w.u.ID, ID: core.ItemID(9300 + n), Theme: "garden", Type: "fact", Content: "has a plum tree",
 			Status: core.ItemActive, CreatedAt: at.Add(time.Duration(n) * time.Hour),
 			History: []core.Wording{{Content: "has a tree", Until: at}}}
-		note(core.AddItem{Item: item, Digest: text.Digest(item.Content), Theme: core.Theme{User: w.u.ID, Slug: "garden",
+		note(effect.AddItem{Item: item, Digest: text.Digest(item.Content), Theme: core.Theme{User: w.u.ID, Slug: "garden",
 			Name: "Garden", CreatedAt: at}, At: at})
 		if status == core.ItemArchived {
-			note(core.ArchiveItem{Item: item.ID, At: now})
+			note(effect.ArchiveItem{Item: item.ID, At: now})
 		}
 	}
-	note(core.AddItem{Item: core.Item{User: w.u.ID, Theme: "garden", Type: "fact", Content: "likes roses",
+	note(effect.AddItem{Item: core.Item{User: w.u.ID, Theme: "garden", Type: "fact", Content: "likes roses",
 		Tags: []string{"flowers"}, SourceMessage: 1, Status: core.ItemActive, CreatedAt: at},
 		Digest: text.Digest("likes roses"), Theme: core.Theme{User: w.u.ID, Slug: "garden", Name: "Garden", CreatedAt: at},
 		At: at})
@@ -179,7 +181,7 @@ func (w *world) agree() {
 	var effects []core.Effect
 	for _, k := range list {
 		if k.Text == "tell the news" && k.State == core.PlanPaused {
-			effects = append(effects, core.ResumePlan{Plan: k.ID, Due: k.DueAt, At: now})
+			effects = append(effects, effect.ResumePlan{Plan: k.ID, Due: k.DueAt, At: now})
 		}
 	}
 	if len(effects) != 1 || !slices.Equal(w.proposed, []string{"export.zip: answer in one sentence",
@@ -189,9 +191,9 @@ func (w *world) agree() {
 	for n, text := range []string{"answer in one sentence", "call me Ada"} {
 		i := core.Instruction{Text: text, Tokens: 9, Source: core.MessageID(n), Noted: n == 1,
 			CreatedAt: now.Add(-72 * time.Hour)}
-		effects = append(effects, core.AddInstruction{Instruction: i, Digest: fmt.Sprint("digest ", n)})
+		effects = append(effects, effect.AddInstruction{Instruction: i, Digest: fmt.Sprint("digest ", n)})
 	}
-	if _, err := w.st.Note(w.t.Context(), core.Note{User: w.u.ID, Now: now, Effects: effects}); err != nil {
+	if _, err := w.st.Note(w.t.Context(), store.Note{User: w.u.ID, Now: now, Effects: effects}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -263,8 +265,8 @@ func TestPlansThatWereForgottenStayAway(t *testing.T) {
 	w := newWorld(t)
 	w.live()
 	file, _ := w.give()
-	if _, err := w.st.Note(t.Context(), core.Note{User: w.u.ID, Now: now,
-		Effects: []core.Effect{core.Redact{Message: 1, At: now}}}); err != nil {
+	if _, err := w.st.Note(t.Context(), store.Note{User: w.u.ID, Now: now,
+		Effects: []core.Effect{effect.Redact{Message: 1, At: now}}}); err != nil {
 		t.Fatal(err)
 	}
 	if out := w.bring("jsonl", file, ""); out.Loops+out.Reminders+out.Tasks != 0 {

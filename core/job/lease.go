@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Duration and renewal of a named lease. Another process takes a name over within leaseFor + Renew of a death.
@@ -65,10 +66,10 @@ func (l *Leases) While(ctx context.Context, name string, f func(context.Context)
 }
 
 // Fence returns this process's fence of a name, for writes that only the holder may make.
-func (l *Leases) Fence(name string) core.Fence {
+func (l *Leases) Fence(name string) store.Fence {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return core.Fence{Lease: name, Worker: l.Worker, N: l.fences[name]}
+	return store.Fence{Lease: name, Worker: l.Worker, N: l.fences[name]}
 }
 
 func (l *Leases) acquire(ctx context.Context, name string) (bool, error) {
@@ -118,7 +119,7 @@ const (
 
 // MemberStore stores the live processes.
 type MemberStore interface {
-	core.MemberStore
+	store.MemberStore
 	Wakes(ctx context.Context) <-chan string
 	Publish(ctx context.Context, topic string) error
 }

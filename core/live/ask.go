@@ -9,16 +9,17 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // AskStore is the part of a store that an Asker uses.
 type AskStore interface {
-	core.RefStore
+	store.RefStore
 	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
 	Turns(ctx context.Context, user core.UserID, limit int) ([]core.Turn, error)
-	Timeline(ctx context.Context, q core.TimelineQuery) ([]core.Message, bool, error)
+	Timeline(ctx context.Context, q store.TimelineQuery) ([]core.Message, bool, error)
 }
 
 // Asker sends messages to the gateway and waits for their answer, for clients with a request-response protocol.
@@ -188,7 +189,7 @@ const answered = 400
 // answer reads the answer of an ended turn.
 func (a *Asker) answer(ctx context.Context, out *Answer) error {
 	after := out.Turn.Inputs[len(out.Turn.Inputs)-1]
-	ms, _, err := a.Store.Timeline(ctx, core.TimelineQuery{User: out.User, Thread: out.Thread,
+	ms, _, err := a.Store.Timeline(ctx, store.TimelineQuery{User: out.User, Thread: out.Thread,
 		After: after, Limit: answered})
 	if err != nil {
 		return err

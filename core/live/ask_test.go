@@ -11,6 +11,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/store"
 )
 
 // thread is a store with one question, message 1, and its turn.
@@ -56,7 +57,7 @@ func (s *thread) Turn(context.Context, core.UserID, core.TurnID) (core.Turn, *co
 
 func (s *thread) Turns(context.Context, core.UserID, int) ([]core.Turn, error) { return s.failed, nil }
 
-func (s *thread) Timeline(_ context.Context, q core.TimelineQuery) ([]core.Message, bool, error) {
+func (s *thread) Timeline(_ context.Context, q store.TimelineQuery) ([]core.Message, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q.After != 1 || q.Thread != 5 {

@@ -16,12 +16,13 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Bus carries news within and between processes.
 type Bus interface {
-	core.Waker
-	core.Changes
+	store.Waker
+	store.Changes
 }
 
 // Hub passes news on to the followers of users. It is safe for concurrent use.
@@ -184,7 +185,7 @@ type SittingStore interface {
 	Turns(ctx context.Context, user core.UserID, limit int) ([]core.Turn, error)
 	History(ctx context.Context, user core.UserID, thread core.ThreadID, before core.MessageID,
 		limit int) ([]core.Message, error)
-	Deliveries(ctx context.Context, q core.DeliveryQuery) ([]core.Delivery, error)
+	Deliveries(ctx context.Context, q store.DeliveryQuery) ([]core.Delivery, error)
 }
 
 // Sitting is a conversation at an address whose user writes and waits for the replies. All fields are required.
@@ -228,7 +229,7 @@ func (s *Sitting) Recent(ctx context.Context, limit int) (core.User, []core.Mess
 	if err != nil {
 		return u, nil, err
 	}
-	coming, err := s.Store.Deliveries(ctx, core.DeliveryQuery{User: u.ID,
+	coming, err := s.Store.Deliveries(ctx, store.DeliveryQuery{User: u.ID,
 		States: []core.DeliveryState{core.DeliveryPending, core.DeliverySending}, Limit: 100})
 	messages = slices.DeleteFunc(messages, func(m core.Message) bool {
 		arrives := func(d core.Delivery) bool { return d.Message == m.ID && d.To == s.Address }
@@ -296,7 +297,7 @@ func (s *Sitting) spent(ctx context.Context, user core.UserID) bool {
 
 // sending lists the unfinished deliveries to the address since the sitting began.
 func (s *Sitting) sending(ctx context.Context, user core.UserID) ([]core.Delivery, error) {
-	all, err := s.Store.Deliveries(ctx, core.DeliveryQuery{User: user, States: []core.DeliveryState{core.DeliveryPending,
+	all, err := s.Store.Deliveries(ctx, store.DeliveryQuery{User: user, States: []core.DeliveryState{core.DeliveryPending,
 		core.DeliverySending}, Limit: 100})
 	return slices.DeleteFunc(all, func(d core.Delivery) bool {
 		return d.To != s.Address || d.CreatedAt.Before(s.Since.Truncate(time.Millisecond))

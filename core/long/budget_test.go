@@ -11,6 +11,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/core/store"
 )
 
 // project returns a conversation over several days, with pasted code, small talk and long answers.
@@ -162,7 +163,7 @@ func TestOnlyTheOldestIsCompressed(t *testing.T) {
 		t.Fatalf("%d pages, want some, all of the first tier", n)
 	}
 	last := s.pages[len(s.pages)-1]
-	if until, _ := s.RawFrom(t.Context(), 1, 1, core.RawQuery{Tokens: 2000, Users: rawUsers, Answers: rawAnswers,
+	if until, _ := s.RawFrom(t.Context(), 1, 1, store.RawQuery{Tokens: 2000, Users: rawUsers, Answers: rawAnswers,
 		Most: 1 << 30}); last.End > until*2/3 {
 		t.Errorf("pages end at position %d, too near the newest messages at %d", last.End, until)
 	}

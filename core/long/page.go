@@ -14,12 +14,13 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // made is a page with its fingerprints and references.
 type made struct {
 	page    core.Page
-	prints  []core.Printed
+	prints  []store.Printed
 	repeats map[core.MessageID][]core.MessageID
 }
 
@@ -286,7 +287,7 @@ func (r *round) repeats(ctx context.Context, out *made, page []core.Message, m *
 	}
 	for band, list := range pieces {
 		for _, piece := range list {
-			out.prints = append(out.prints, core.Printed{Band: band, Message: m.ID, Piece: piece})
+			out.prints = append(out.prints, store.Printed{Band: band, Message: m.ID, Piece: piece})
 		}
 	}
 	return repeats, nil
@@ -297,7 +298,7 @@ func exact(print string) int64 { return int64(hash("exact:" + print)) }
 
 // earlier returns earlier occurrences of bands, in the store and on this page.
 func (r *round) earlier(ctx context.Context, out *made, pieces map[int64][]int,
-	before core.MessageID) ([]core.Printed, error) {
+	before core.MessageID) ([]store.Printed, error) {
 	bands := slices.Sorted(maps.Keys(pieces))
 	found, err := r.Store.Printed(ctx, r.job.User, bands, before, candidatesOf)
 	if err != nil {
@@ -312,7 +313,7 @@ func (r *round) earlier(ctx context.Context, out *made, pieces map[int64][]int,
 }
 
 func (r *round) texts(ctx context.Context, page []core.Message,
-	found []core.Printed) (map[core.MessageID]string, error) {
+	found []store.Printed) (map[core.MessageID]string, error) {
 	out := map[core.MessageID]string{}
 	var ids []core.MessageID
 	for _, f := range found {

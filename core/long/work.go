@@ -10,11 +10,12 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Store holds messages and pages.
 type Store interface {
-	core.PageStore
+	store.PageStore
 	Reserve(ctx context.Context, user core.UserID, l core.Lease, day string, n, limit int) (bool, error)
 	Spend(ctx context.Context, user core.UserID, day string, u core.Usage) error
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
@@ -97,12 +98,12 @@ func (r *round) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("weigh messages: %w", err)
 	}
-	return r.put(ctx, core.PutPages{Tiers: tiers, Done: true, Changed: r.made > 0 || len(tiers) > 0 ||
+	return r.put(ctx, store.PutPages{Tiers: tiers, Done: true, Changed: r.made > 0 || len(tiers) > 0 ||
 		r.job.Lease.Attempt > 1})
 }
 
 // put stores pages and tiers.
-func (r *round) put(ctx context.Context, p core.PutPages) error {
+func (r *round) put(ctx context.Context, p store.PutPages) error {
 	p.User, p.Thread, p.Lease, p.Edits, p.Now = r.job.User, r.thread, r.job.Lease, r.edits, r.Now()
 	if err := r.Store.PutPages(ctx, p); err != nil {
 		return err
@@ -208,7 +209,7 @@ func (r *round) stretch(ctx context.Context, ms []core.Message, more bool, over 
 // putMade stores a page, and returns it with its id.
 func (r *round) putMade(ctx context.Context, m made) (core.Page, error) {
 	pages := []core.Page{m.page}
-	err := r.put(ctx, core.PutPages{Pages: pages, Prints: m.prints, Repeats: m.repeats})
+	err := r.put(ctx, store.PutPages{Pages: pages, Prints: m.prints, Repeats: m.repeats})
 	return pages[0], err
 }
 
@@ -249,7 +250,7 @@ func (r *round) goal() int {
 
 // newest returns the position from which on messages stay unchanged: the newest, but no more than half of the goal.
 func (r *round) newest(ctx context.Context) (int64, error) {
-	return r.Store.RawFrom(ctx, r.job.User, r.thread, core.RawQuery{Tokens: r.Settings.Raw,
+	return r.Store.RawFrom(ctx, r.job.User, r.thread, store.RawQuery{Tokens: r.Settings.Raw,
 		Users: rawUsers, Answers: rawAnswers, Most: max(r.goal()/2, 1)})
 }
 

@@ -18,14 +18,15 @@ import (
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/store"
 )
 
-// shelf is an in-memory core.PageStore of one thread.
+// shelf is an in-memory store.PageStore of one thread.
 type shelf struct {
 	t        testing.TB
 	messages []core.Message
 	pages    []core.Page
-	prints   []core.Printed
+	prints   []store.Printed
 	repeats  map[core.MessageID][]core.MessageID
 	edits    int64
 	head     int
@@ -41,8 +42,8 @@ type shelf struct {
 
 var errDisk = errors.New("the disk is full")
 
-func (s *shelf) Pages(context.Context, core.UserID, core.ThreadID) (core.PageList, error) {
-	return core.PageList{Pages: slices.Clone(s.pages), Edits: s.edits, Head: s.head}, nil
+func (s *shelf) Pages(context.Context, core.UserID, core.ThreadID) (store.PageList, error) {
+	return store.PageList{Pages: slices.Clone(s.pages), Edits: s.edits, Head: s.head}, nil
 }
 
 func (s *shelf) Weight(_ context.Context, _ core.UserID, _ core.ThreadID, from int64) (n int, err error) {
@@ -58,7 +59,7 @@ func (s *shelf) PageTexts(context.Context, core.UserID, []core.PageRef) ([]core.
 	return nil, nil
 }
 
-func (s *shelf) RawFrom(_ context.Context, _ core.UserID, _ core.ThreadID, q core.RawQuery) (int64, error) {
+func (s *shelf) RawFrom(_ context.Context, _ core.UserID, _ core.ThreadID, q store.RawQuery) (int64, error) {
 	for i, m := range slices.Backward(s.messages) {
 		if q.Tokens <= 0 && q.Users <= 0 && q.Answers <= 0 || q.Most <= 0 {
 			return s.messages[i+1].Position, nil
@@ -85,8 +86,8 @@ func (s *shelf) Between(_ context.Context, _ core.UserID, _ core.ThreadID, from,
 }
 
 func (s *shelf) Printed(_ context.Context, _ core.UserID, bands []int64, before core.MessageID,
-	limit int) ([]core.Printed, error) {
-	var out []core.Printed
+	limit int) ([]store.Printed, error) {
+	var out []store.Printed
 	count := map[int64]int{}
 	for _, p := range s.prints {
 		if slices.Contains(bands, p.Band) && p.Message < before && count[p.Band] < limit {
@@ -97,7 +98,7 @@ func (s *shelf) Printed(_ context.Context, _ core.UserID, bands []int64, before 
 	return out, nil
 }
 
-func (s *shelf) PutPages(_ context.Context, p core.PutPages) error {
+func (s *shelf) PutPages(_ context.Context, p store.PutPages) error {
 	if s.fail == 0 {
 		s.fail = -1
 		return errDisk

@@ -15,6 +15,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/when"
 	"github.com/everthread/everthread/core/words"
@@ -72,7 +73,7 @@ func (t *Loops) openTool(ctx context.Context, use core.ToolUse, in struct {
 	}
 	if id, ok := Match(t.Analyzer, text, open); ok {
 		l := named(open, id)
-		return core.TaintedResult(loopJSON{id, "exists", l.Text}, l.Tainted, core.MentionLoop{Loop: id, At: use.Now})
+		return core.TaintedResult(loopJSON{id, "exists", l.Text}, l.Tainted, effect.MentionLoop{Loop: id, At: use.Now})
 	}
 	id, err := t.Store.NewID(ctx, use.User)
 	if err != nil {
@@ -80,7 +81,7 @@ func (t *Loops) openTool(ctx context.Context, use core.ToolUse, in struct {
 	}
 	l := core.Loop{User: use.User, ID: core.LoopID(id), Text: text, State: core.LoopOpen, Sources: use.Inputs,
 		OpenedAt: use.Now, Mentioned: use.Now, Due: t.due(use, text)}
-	return core.ResultOf(loopJSON{ID: l.ID, Status: "opened"}, core.OpenLoop{Loop: l, At: use.Now})
+	return core.ResultOf(loopJSON{ID: l.ID, Status: "opened"}, effect.OpenLoop{Loop: l, At: use.Now})
 }
 
 // due returns the end of the day ahead that a loop names; zero: none.
@@ -139,7 +140,7 @@ func (t *Loops) closeTool(ctx context.Context, use core.ToolUse, in struct {
 		return core.ToolResult{}, err
 	}
 	return core.TaintedResult(loopJSON{l.ID, "closed", l.Text}, l.Tainted,
-		core.CloseLoop{Loop: l.ID, At: use.Now, Text: l.Text})
+		effect.CloseLoop{Loop: l.ID, At: use.Now, Text: l.Text})
 }
 
 // unquoted returns a JSON number or string as plain text.

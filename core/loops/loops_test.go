@@ -17,6 +17,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/agent"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/loops"
 	"github.com/everthread/everthread/core/recall"
@@ -132,7 +133,7 @@ func (s *ring) NewID(context.Context, core.UserID) (int64, error) {
 func (s *ring) apply(effects ...core.Effect) string {
 	var b strings.Builder
 	for _, e := range effects {
-		if o, ok := e.(core.OpenLoop); ok {
+		if o, ok := e.(effect.OpenLoop); ok {
 			s.open = append(s.open, o.Loop)
 		}
 		fmt.Fprintf(&b, "-> %T %+v\n", e, e)
@@ -157,25 +158,25 @@ func TestTools(t *testing.T) {
 	s := &ring{last: 10, open: []core.Loop{{User: 2, ID: 5, Text: "Buy seeds"}}}
 	for _, c := range []struct{ tool, arguments, want string }{
 		{"loops_open", `{"text":" Book the\ntrain to Lyon "}`, `{"id":11,"status":"opened"}
--> core.OpenLoop {Loop:{User:1 ID:11 Text:Book the train to Lyon State:open Sources:[41 42] Tainted:false OpenedAt:2026-11-19 12:00:00 +0000 UTC Mentioned:2026-11-19 12:00:00 +0000 UTC Due:0001-01-01 00:00:00 +0000 UTC Asked:false} At:2026-11-19 12:00:00 +0000 UTC}`},
+-> effect.OpenLoop {Loop:{User:1 ID:11 Text:Book the train to Lyon State:open Sources:[41 42] Tainted:false OpenedAt:2026-11-19 12:00:00 +0000 UTC Mentioned:2026-11-19 12:00:00 +0000 UTC Due:0001-01-01 00:00:00 +0000 UTC Asked:false} At:2026-11-19 12:00:00 +0000 UTC}`},
 		{"loops_open", `{"text":"The train to Lyon is not booked yet"}`,
 			`{"id":11,"status":"exists","text":"Book the train to Lyon"}
--> core.MentionLoop {Loop:11 At:2026-11-19 12:00:00 +0000 UTC}`},
+-> effect.MentionLoop {Loop:11 At:2026-11-19 12:00:00 +0000 UTC}`},
 		{"loops_open", `{"text":"Book a hotel in Lyon"}`, `{"id":12,"status":"opened"}
--> core.OpenLoop {Loop:{User:1 ID:12 Text:Book a hotel in Lyon State:open Sources:[41 42] Tainted:false OpenedAt:2026-11-19 12:00:00 +0000 UTC Mentioned:2026-11-19 12:00:00 +0000 UTC Due:0001-01-01 00:00:00 +0000 UTC Asked:false} At:2026-11-19 12:00:00 +0000 UTC}`},
+-> effect.OpenLoop {Loop:{User:1 ID:12 Text:Book a hotel in Lyon State:open Sources:[41 42] Tainted:false OpenedAt:2026-11-19 12:00:00 +0000 UTC Mentioned:2026-11-19 12:00:00 +0000 UTC Due:0001-01-01 00:00:00 +0000 UTC Asked:false} At:2026-11-19 12:00:00 +0000 UTC}`},
 		{"loops_open", `{"text":""}`, "Error: text has no words; say in one short line what is open"},
 		{"loops_open", `{"text":"🎂"}`, "Error: text has no words; say in one short line what is open"},
 		{"loops_open", `{"text":"` + strings.Repeat("é", 301) + `"}`,
 			"Error: text has 301 characters; at most 300 fit: one short line"},
 		{"loops_open", `{"text":7}`, `Error: the arguments are not as described: "text" cannot be of type number`},
 		{"loops_close", `{"loop":"11"}`, `{"id":11,"status":"closed","text":"Book the train to Lyon"}
--> core.CloseLoop {Loop:11 At:2026-11-19 12:00:00 +0000 UTC Text:Book the train to Lyon Tainted:false}`},
+-> effect.CloseLoop {Loop:11 At:2026-11-19 12:00:00 +0000 UTC Text:Book the train to Lyon Tainted:false}`},
 		{"loops_close", `{"loop":12}`, `{"id":12,"status":"closed","text":"Book a hotel in Lyon"}
--> core.CloseLoop {Loop:12 At:2026-11-19 12:00:00 +0000 UTC Text:Book a hotel in Lyon Tainted:false}`},
+-> effect.CloseLoop {Loop:12 At:2026-11-19 12:00:00 +0000 UTC Text:Book a hotel in Lyon Tainted:false}`},
 		{"loops_close", `{"loop":"loop #12"}`, `{"id":12,"status":"closed","text":"Book a hotel in Lyon"}
--> core.CloseLoop {Loop:12 At:2026-11-19 12:00:00 +0000 UTC Text:Book a hotel in Lyon Tainted:false}`},
+-> effect.CloseLoop {Loop:12 At:2026-11-19 12:00:00 +0000 UTC Text:Book a hotel in Lyon Tainted:false}`},
 		{"loops_close", `{"loop":"the hotel"}`, `{"id":12,"status":"closed","text":"Book a hotel in Lyon"}
--> core.CloseLoop {Loop:12 At:2026-11-19 12:00:00 +0000 UTC Text:Book a hotel in Lyon Tainted:false}`},
+-> effect.CloseLoop {Loop:12 At:2026-11-19 12:00:00 +0000 UTC Text:Book a hotel in Lyon Tainted:false}`},
 		{"loops_close", `{"loop":"Lyon"}`,
 			"Error: 2 open loops have these words: 11 (Book the train to Lyon), 12 (Book a hotel in Lyon); name one by its number"},
 		{"loops_close", `{"loop":"seeds"}`, "Error: no open loop has these words; name one by its number"},

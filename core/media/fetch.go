@@ -16,6 +16,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/trust/egress"
 )
@@ -94,7 +95,7 @@ func (m *Files) fetch(ctx context.Context, j *core.Job) error {
 		}
 		a.Problem, a.Error = problem(err), err.Error()
 	}
-	done := core.Fetched{User: j.User, Message: id, Index: index, Attachment: a, Revision: ms[0].Revision, Lease: j.Lease}
+	done := store.Fetched{User: j.User, Message: id, Index: index, Attachment: a, Revision: ms[0].Revision, Lease: j.Lease}
 	if text != "" {
 		done.Text, done.Tokens = text, m.Tokens.Count(text)
 	}

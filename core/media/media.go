@@ -22,11 +22,12 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/disk"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Store is the part of a store that Files uses.
 type Store interface {
-	core.MediaStore
+	store.MediaStore
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 }
 

@@ -18,6 +18,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -28,7 +30,7 @@ type Signals interface {
 }
 
 // Store stores memory.
-type Store interface{ core.MemoryStore }
+type Store interface{ store.MemoryStore }
 
 // Settings are the weights of the ranking. A zero value means the default beside it.
 type Settings struct {
@@ -126,9 +128,9 @@ func Hints(themes []core.Theme, err error) string {
 
 // Added is the result of Add.
 type Added struct {
-	Effect *core.AddItem // nil: Item has the same meaning, and nothing changes
-	Item   core.Item     // the new one with its id, or the existing one
-	Near   []core.Item   // active ones of the theme with nearly the same meaning
+	Effect *effect.AddItem // nil: Item has the same meaning, and nothing changes
+	Item   core.Item       // the new one with its id, or the existing one
+	Near   []core.Item     // active ones of the theme with nearly the same meaning
 }
 
 // Add prepares a new item with User and Content. A missing Theme is core.DefaultTheme, a missing Type core.ItemFact;
@@ -165,27 +167,27 @@ func (m *Memory) Add(ctx context.Context, i core.Item, now time.Time) (Added, er
 	}
 	theme := core.Theme{User: i.User, Slug: i.Theme, Name: text.Shorten(cmp.Or(name, i.Theme), maxSlug), CreatedAt: now,
 		UpdatedAt: now}
-	return Added{Effect: &core.AddItem{Item: i, Digest: digest, Theme: theme, Embed: config, At: now},
+	return Added{Effect: &effect.AddItem{Item: i, Digest: digest, Theme: theme, Embed: config, At: now},
 		Item: i, Near: near}, nil
 }
 
-// Edit prepares a correction of an item by the person; see core.EditItem. A refusal wraps
+// Edit prepares a correction of an item by the person; see effect.EditItem. A refusal wraps
 // core.ErrRefused; a missing item is core.ErrNotFound.
 func (m *Memory) Edit(ctx context.Context, user core.UserID, id core.ItemID, content string,
-	now time.Time) (core.EditItem, error) {
+	now time.Time) (effect.EditItem, error) {
 	if _, err := m.Store.Item(ctx, user, id); err != nil {
-		return core.EditItem{}, err
+		return effect.EditItem{}, err
 	}
 	content = text.Clean(content)
 	if err := checkContent(content); err != nil {
-		return core.EditItem{}, err
+		return effect.EditItem{}, err
 	}
 	config, err := m.embed(ctx, user)
-	return core.EditItem{Item: id, Content: content, Digest: text.Digest(content), Embed: config, At: now}, err
+	return effect.EditItem{Item: id, Content: content, Digest: text.Digest(content), Embed: config, At: now}, err
 }
 
 // Keep prepares an item for a person; see Add. add is nil if same has the same meaning.
-func (m *Memory) Keep(ctx context.Context, i core.Item, now time.Time) (add *core.AddItem, same core.Item, err error) {
+func (m *Memory) Keep(ctx context.Context, i core.Item, now time.Time) (add *effect.AddItem, same core.Item, err error) {
 	a, err := m.Add(ctx, i, now)
 	if err != nil || a.Effect != nil {
 		return a.Effect, core.Item{}, err
@@ -252,7 +254,7 @@ func checkTags(tags []string) ([]string, error) {
 func (m *Memory) near(ctx context.Context, i core.Item) ([]core.Item, error) {
 	const looked, told = 200, 3
 	words := contentWords(i.Content)
-	items, err := m.Store.Items(ctx, core.ItemQuery{User: i.User, Theme: i.Theme, Status: core.ItemActive, Limit: looked})
+	items, err := m.Store.Items(ctx, store.ItemQuery{User: i.User, Theme: i.Theme, Status: core.ItemActive, Limit: looked})
 	var out []core.Item
 	for _, other := range items {
 		if len(out) < told && alike(words, contentWords(other.Content)) {

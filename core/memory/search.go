@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -72,7 +73,7 @@ func (m *Memory) Search(ctx context.Context, q Query) (Found, error) {
 }
 
 // filter returns the store's query, without words.
-func (q Query) filter() (out core.ItemQuery, err error) {
+func (q Query) filter() (out store.ItemQuery, err error) {
 	out.User = q.User
 	if q.Limit < 0 {
 		return out, core.Refuse("limit is from 1 to %d", maxLimit)
@@ -125,7 +126,7 @@ func itemStatus(name string) (core.ItemStatus, error) {
 	return "", core.Refuse("status %q is not known; use active, archived or any", text.Shorten(name, 40))
 }
 
-func (m *Memory) newest(ctx context.Context, filter core.ItemQuery, limit int) (Found, error) {
+func (m *Memory) newest(ctx context.Context, filter store.ItemQuery, limit int) (Found, error) {
 	filter.Limit = limit
 	items, err := m.Store.Items(ctx, filter)
 	out := Found{Mode: modeRecent}
@@ -136,7 +137,7 @@ func (m *Memory) newest(ctx context.Context, filter core.ItemQuery, limit int) (
 }
 
 // candidates returns the items of signals that pass the filter, by id.
-func (m *Memory) candidates(ctx context.Context, filter core.ItemQuery,
+func (m *Memory) candidates(ctx context.Context, filter store.ItemQuery,
 	signals []core.ItemSignal) (map[core.ItemID]core.Item, error) {
 	out := map[core.ItemID]core.Item{}
 	if len(signals) == 0 {

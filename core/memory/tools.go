@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -223,7 +224,7 @@ func (m *Memory) archiveTool(ctx context.Context, use core.ToolUse, _ core.NoArg
 	}
 	var effects []core.Effect
 	if i.Status == core.ItemActive {
-		effects = []core.Effect{core.ArchiveItem{Item: i.ID, At: use.Now, Text: i.Content}}
+		effects = []core.Effect{effect.ArchiveItem{Item: i.ID, At: use.Now, Text: i.Content}}
 	}
 	return core.ResultOf(map[string]any{"id": i.ID, "status": core.ItemArchived}, effects...)
 }

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/store"
 )
 
 // noon is Thursday 19 November 2026, 13:00 in Paris.
@@ -52,7 +54,7 @@ func (s *shelf) Item(_ context.Context, user core.UserID, id core.ItemID) (core.
 	return core.Item{}, cmp.Or(s.err, core.ErrNotFound)
 }
 
-func (s *shelf) Items(_ context.Context, q core.ItemQuery) ([]core.Item, error) {
+func (s *shelf) Items(_ context.Context, q store.ItemQuery) ([]core.Item, error) {
 	var out []core.Item
 	for _, x := range s.items {
 		if x.User == q.User && (q.IDs == nil || slices.Contains(q.IDs, x.ID)) && (q.Theme == "" || q.Theme == x.Theme) &&
@@ -86,7 +88,7 @@ func (s *shelf) apply(user core.UserID, effects ...core.Effect) {
 	s.t.Helper()
 	for _, e := range effects {
 		switch e := e.(type) {
-		case core.AddItem:
+		case effect.AddItem:
 			if _, err := s.SameItem(context.Background(), user, e.Digest); err == nil {
 				continue
 			}
@@ -95,7 +97,7 @@ func (s *shelf) apply(user core.UserID, effects ...core.Effect) {
 			if !slices.ContainsFunc(s.themes[user], func(t core.Theme) bool { return t.Slug == e.Theme.Slug }) {
 				s.themes[user] = append(s.themes[user], e.Theme)
 			}
-		case core.ArchiveItem:
+		case effect.ArchiveItem:
 			n := slices.IndexFunc(s.items, func(x core.Item) bool { return x.User == user && x.ID == e.Item })
 			if n < 0 {
 				s.t.Fatalf("no item %d to archive", e.Item)

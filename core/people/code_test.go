@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -56,8 +58,8 @@ func TestALinkToThePageWorksOnce(t *testing.T) {
 func TestOwner_hasTheNameOfTheApp(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, people.Pairing)
-	_, err := h.Store.Note(t.Context(), core.Note{User: h.owner.ID, Now: h.now,
-		Effects: []core.Effect{core.SetName{Name: "Owner"}}})
+	_, err := h.Store.Note(t.Context(), store.Note{User: h.owner.ID, Now: h.now,
+		Effects: []core.Effect{effect.SetName{Name: "Owner"}}})
 	must(t, err)
 	for n, c := range []struct{ name, want string }{{"", "Owner"}, {"Ann", "Ann"}, {"Annie", "Ann"}} {
 		must(t, h.Store.PutCode(t.Context(), core.Code{Kind: core.CodeOwner, Hash: trust.CodeHash("CODE"), User: h.owner.ID,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/disk"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Deleter deletes accounts with all of their data, and checks that nothing is left. All
@@ -32,7 +33,7 @@ type Deleter struct {
 type DeletionStore interface {
 	DeleteUser(ctx context.Context, user core.UserID) (files []string, err error)
 	Threads(ctx context.Context, user core.UserID, limit int) ([]core.Thread, error)
-	Timeline(ctx context.Context, q core.TimelineQuery) ([]core.Message, bool, error)
+	Timeline(ctx context.Context, q store.TimelineQuery) ([]core.Message, bool, error)
 	User(ctx context.Context, id core.UserID) (core.User, error)
 	Became(ctx context.Context, id core.UserID) (core.UserID, error)
 	Scrub(ctx context.Context) error
@@ -97,7 +98,7 @@ func (d *Deleter) attachments(ctx context.Context, user core.UserID,
 	}
 	const page = 1000
 	for _, t := range append([]core.Thread{{}}, threads...) { // the continuous one first
-		for q := (core.TimelineQuery{User: user, Thread: t.ID, Oldest: true, Limit: page}); ; {
+		for q := (store.TimelineQuery{User: user, Thread: t.ID, Oldest: true, Limit: page}); ; {
 			ms, more, err := d.Store.Timeline(ctx, q)
 			if err != nil {
 				return messages, files, err

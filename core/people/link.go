@@ -13,7 +13,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -44,13 +46,13 @@ func (p *People) link(ctx context.Context, in core.Inbound, code string) (known 
 	language := cmp.Or(in.Language, p.Settings.Language)
 	in.Text, in.Raw, in.Attachments, in.Quote = "", nil, nil, nil
 	if l.State == core.LinkValid || l.State == core.LinkTaken {
-		err := p.UseLink(ctx, trust.CodeHash(code), core.Hold{Event: in, Now: now,
+		err := p.UseLink(ctx, trust.CodeHash(code), store.Hold{Event: in, Now: now,
 			Delivery: p.toStranger(in, say(language).LinkAsked)})
 		if !errors.Is(err, core.ErrRefused) {
 			return false, cmp.Or(err, p.AskLinks(ctx))
 		}
 	}
-	return false, p.TryLink(ctx, core.Hold{Event: in, Now: now, Delivery: p.toStranger(in, linkRefusal(language, l, now))})
+	return false, p.TryLink(ctx, store.Hold{Event: in, Now: now, Delivery: p.toStranger(in, linkRefusal(language, l, now))})
 }
 
 // toStranger returns the delivery of a text to an address without a user.
@@ -127,12 +129,12 @@ func (p *People) askLink(ctx context.Context, c core.Code) error {
 }
 
 // question returns the note that asks a user about a at a target.
-func (p *People) question(u core.User, to core.Target, a core.Approval, text string) core.Note {
+func (p *People) question(u core.User, to core.Target, a core.Approval, text string) store.Note {
 	parts := markup.Parts(text, p.Channels.Capabilities(to.Identity.Address.Channel))
 	d := to.Delivery(core.DeliverNotice, trust.WithButtons(parts, trust.YesNo(p.language(u), a.Code, a.Word != "")))
 	d.Expires = a.Expires
-	return core.Note{User: u.ID, Identity: to.Identity.ID, Now: a.AskedAt, Deliveries: []core.NewDelivery{d},
-		Effects:  []core.Effect{core.AskApproval{Approval: a}},
+	return store.Note{User: u.ID, Identity: to.Identity.ID, Now: a.AskedAt, Deliveries: []core.NewDelivery{d},
+		Effects:  []core.Effect{effect.AskApproval{Approval: a}},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: a.AskedAt}}}
 }
 

@@ -13,8 +13,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 	"github.com/everthread/everthread/core/trust"
@@ -75,8 +77,8 @@ func (h *house) code() string {
 	if len(code) != people.LinkCodeSigns {
 		h.t.Fatalf("got code %q", code)
 	}
-	_, err = h.Store.Note(h.t.Context(), core.Note{User: h.owner.ID, Now: h.now,
-		Effects: []core.Effect{core.NewLink{Code: core.Code{Hash: trust.CodeHash(code), Address: h.home,
+	_, err = h.Store.Note(h.t.Context(), store.Note{User: h.owner.ID, Now: h.now,
+		Effects: []core.Effect{effect.NewLink{Code: core.Code{Hash: trust.CodeHash(code), Address: h.home,
 			Created: h.now, Expires: h.now.Add(10 * time.Minute)}}}})
 	must(h.t, err)
 	return code
@@ -108,8 +110,8 @@ func (h *house) accept() {
 	}
 	var l core.LinkSubject
 	must(h.t, json.Unmarshal([]byte(open[0].Subject), &l))
-	_, err = h.Store.Note(h.t.Context(), core.Note{User: h.owner.ID, Now: h.now, Effects: []core.Effect{
-		core.Decide{Approval: open[0].ID, Identity: at.ID, Yes: true, At: h.now}, core.AcceptLink{Subject: l, At: h.now}}})
+	_, err = h.Store.Note(h.t.Context(), store.Note{User: h.owner.ID, Now: h.now, Effects: []core.Effect{
+		effect.Decide{Approval: open[0].ID, Identity: at.ID, Yes: true, At: h.now}, effect.AcceptLink{Subject: l, At: h.now}}})
 	must(h.t, err)
 }
 
@@ -226,8 +228,8 @@ func TestMerger(t *testing.T) {
 	}
 	bo, u, err := h.Store.Identify(t.Context(), core.Address{Channel: "telegram", Account: "42", External: "900"})
 	must(t, err)
-	_, err = h.Store.Note(t.Context(), core.Note{User: u.ID, Now: h.now,
-		Effects: []core.Effect{core.UseLink{Hash: trust.CodeHash(h.code()), Identity: bo.ID, At: h.now}}})
+	_, err = h.Store.Note(t.Context(), store.Note{User: u.ID, Now: h.now,
+		Effects: []core.Effect{effect.UseLink{Hash: trust.CodeHash(h.code()), Identity: bo.ID, At: h.now}}})
 	must(t, err)
 	h.accept()
 	h.said()

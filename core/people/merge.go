@@ -12,13 +12,14 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/store"
 )
 
 // MergeStore is the part of a store that a Merger uses.
 type MergeStore interface {
-	core.MergeStore
+	store.MergeStore
 	Wakes(ctx context.Context) <-chan string
-	Note(ctx context.Context, n core.Note) (core.Noted, error)
+	Note(ctx context.Context, n store.Note) (store.Noted, error)
 	User(ctx context.Context, id core.UserID) (core.User, error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 }
@@ -155,7 +156,7 @@ func (v *Merger) tell(ctx context.Context, m core.Merge) error {
 		if err != nil {
 			return err
 		}
-		_, err = v.Store.Note(ctx, core.Note{User: u.ID, Identity: i.ID, Once: fmt.Sprintf("merge:%d", m.ID), Now: now,
+		_, err = v.Store.Note(ctx, store.Note{User: u.ID, Identity: i.ID, Once: fmt.Sprintf("merge:%d", m.ID), Now: now,
 			Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}},
 			Deliveries: []core.NewDelivery{{To: i.Address, Identity: i.ID, Kind: core.DeliverNotice,
 				Parts: markup.Parts(text, v.Channels.Capabilities(i.Address.Channel))}}})
@@ -178,7 +179,7 @@ func (v *Merger) doneText(ctx context.Context, u core.User) (string, error) {
 }
 
 // Carry carries a merge out for an operator who waits for it: nobody is told of its end.
-func Carry(ctx context.Context, st core.MergeStore, id core.MergeID, now func() time.Time) error {
+func Carry(ctx context.Context, st store.MergeStore, id core.MergeID, now func() time.Time) error {
 	for {
 		m, wait, err := st.Carry(ctx, id, now())
 		switch {

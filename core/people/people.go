@@ -15,6 +15,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/words"
 )
@@ -31,12 +33,12 @@ const (
 
 // Store is the part of a store that People uses.
 type Store interface {
-	core.PeopleStore
-	core.LinkStore
+	store.PeopleStore
+	store.LinkStore
 	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
 	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)
-	Hold(ctx context.Context, h core.Hold) (duplicate bool, err error)
-	Note(ctx context.Context, n core.Note) (core.Noted, error)
+	Hold(ctx context.Context, h store.Hold) (duplicate bool, err error)
+	Note(ctx context.Context, n store.Note) (store.Noted, error)
 }
 
 // Settings configure access; package configs has their defaults.
@@ -136,7 +138,7 @@ func (p *People) Stranger(ctx context.Context, in core.Inbound) (known bool, err
 		return p.link(ctx, in, code)
 	}
 	if in.Kind != core.InMessage {
-		_, err := p.Hold(ctx, core.Hold{Event: in, Now: p.Now()})
+		_, err := p.Hold(ctx, store.Hold{Event: in, Now: p.Now()})
 		return false, err
 	}
 	switch p.Settings.Policy {
@@ -147,7 +149,7 @@ func (p *People) Stranger(ctx context.Context, in core.Inbound) (known bool, err
 			return p.admit(ctx, in)
 		}
 		in.Text, in.Raw, in.Attachments, in.Quote = "", nil, nil, nil
-		_, err := p.Hold(ctx, core.Hold{Event: in, Now: p.Now()})
+		_, err := p.Hold(ctx, store.Hold{Event: in, Now: p.Now()})
 		return false, err
 	}
 	return false, p.pair(ctx, in)
@@ -201,7 +203,7 @@ func (p *People) claimed(ctx context.Context, in core.Inbound, code string) (boo
 	}
 	owner, err := p.Owner(ctx)
 	if err == nil && owner.Name == unnamed && in.Name != "" {
-		_, err = p.Note(ctx, core.Note{User: owner.ID, Now: p.Now(), Effects: []core.Effect{core.SetName{Name: in.Name}}})
+		_, err = p.Note(ctx, store.Note{User: owner.ID, Now: p.Now(), Effects: []core.Effect{effect.SetName{Name: in.Name}}})
 	}
 	p.Log.Info("owner got an address", zap.String("channel", in.Address.Channel),
 		zap.String("address", in.Address.External))
@@ -261,7 +263,7 @@ func (p *People) admit(ctx context.Context, in core.Inbound) (bool, error) {
 // are pending, it answers with a code for the owner to approve.
 func (p *People) pair(ctx context.Context, in core.Inbound) error {
 	now := p.Now()
-	h := core.Hold{Event: in, Keep: true, Now: now}
+	h := store.Hold{Event: in, Keep: true, Now: now}
 	codes, err := p.Codes(ctx, core.CodePair, now)
 	if err != nil {
 		return err
@@ -286,7 +288,7 @@ func (p *People) pair(ctx context.Context, in core.Inbound) error {
 }
 
 // withCode adds a pairing code to a held message, and the answer with the code.
-func (p *People) withCode(h *core.Hold, now time.Time) error {
+func (p *People) withCode(h *store.Hold, now time.Time) error {
 	code, err := p.Code(8)
 	if err != nil {
 		return err

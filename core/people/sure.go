@@ -13,7 +13,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -78,9 +80,9 @@ func (p *People) change(ctx context.Context, u core.User, change core.AccountSub
 			return false, err
 		}
 		theirs.Effects = effects
-		effects = []core.Effect{core.Also{Note: theirs}}
+		effects = []core.Effect{store.Also{Note: theirs}}
 	}
-	n.Effects = append([]core.Effect{core.UseYes{Approval: yes, At: now}}, effects...)
+	n.Effects = append([]core.Effect{effect.UseYes{Approval: yes, At: now}}, effects...)
 	if _, err = p.Note(ctx, n); errors.Is(err, core.ErrRefused) {
 		return false, nil
 	}
@@ -174,8 +176,8 @@ func accountQuestion(language, browser string, c core.AccountSubject) string {
 // changeNote returns the note that makes an account change, and notifies all identities of
 // a user of it and of how to undo it.
 func (p *People) changeNote(ctx context.Context, u core.User, c core.AccountSubject, browser string,
-	now time.Time) (core.Note, error) {
-	n := core.Note{User: u.ID, Now: now}
+	now time.Time) (store.Note, error) {
+	n := store.Note{User: u.ID, Now: now}
 	text := changeMade(p.language(u), browser, c)
 	var err error
 	if n.Deliveries, err = p.others(ctx, u, 0, text); err == nil && len(n.Deliveries) > 0 {

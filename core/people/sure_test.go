@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/store"
 )
 
 // sure asks in a browser whether the owner confirms a change.
@@ -25,8 +27,8 @@ func (h *house) yes() core.Approval {
 	h.t.Helper()
 	all, err := h.Store.Approvals(h.t.Context(), h.owner.ID, 0, 1)
 	must(h.t, err)
-	_, err = h.Store.Note(h.t.Context(), core.Note{User: h.owner.ID, Now: h.now,
-		Effects: []core.Effect{core.Decide{Approval: all[0].ID, Identity: all[0].Identity, Yes: true, At: h.now}}})
+	_, err = h.Store.Note(h.t.Context(), store.Note{User: h.owner.ID, Now: h.now,
+		Effects: []core.Effect{effect.Decide{Approval: all[0].ID, Identity: all[0].Identity, Yes: true, At: h.now}}})
 	must(h.t, err)
 	return all[0]
 }
@@ -73,8 +75,8 @@ func TestAChangeIsAskedWhereSomebodyElseIs(t *testing.T) {
 		t.Errorf("an export: asked at %+v", at)
 	}
 	for _, i := range []core.Identity{here, phone} {
-		_, err := h.Store.Note(ctx, core.Note{User: h.owner.ID, Now: h.now,
-			Effects: []core.Effect{core.Unlink{Identity: i.ID, At: h.now}}})
+		_, err := h.Store.Note(ctx, store.Note{User: h.owner.ID, Now: h.now,
+			Effects: []core.Effect{effect.Unlink{Identity: i.ID, At: h.now}}})
 		must(t, err)
 	}
 	if got := asked(0); got.ID != door.ID {
@@ -131,7 +133,7 @@ func TestAYesIsForOneChangeOfOneBrowser(t *testing.T) {
 // told lists the texts that are sent to a user on a channel.
 func (h *house) told(user core.UserID, channel string) (out []string) {
 	h.t.Helper()
-	all, err := h.Store.Deliveries(h.t.Context(), core.DeliveryQuery{User: user, Limit: 100})
+	all, err := h.Store.Deliveries(h.t.Context(), store.DeliveryQuery{User: user, Limit: 100})
 	must(h.t, err)
 	for _, d := range all {
 		if d.To.Channel == channel {
@@ -157,7 +159,7 @@ func TestAYesMakesTheChangeAndTellsAllOfBoth(t *testing.T) {
 	change := core.AccountSubject{Change: core.ChangeSignIn, Name: "Bob", User: bob.ID}
 	h.sure(core.Session{ID: 1}, change)
 	h.yes()
-	link := core.NewWebLink{Code: core.Code{Hash: "link", Created: h.now, Expires: h.now.Add(time.Minute)}}
+	link := effect.NewWebLink{Code: core.Code{Hash: "link", Created: h.now, Expires: h.now.Add(time.Minute)}}
 	if _, ok, err := h.Sure(ctx, h.owner, core.Session{ID: 1}, change, link); err != nil || !ok {
 		t.Fatalf("got %v, %v", ok, err)
 	}

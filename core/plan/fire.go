@@ -12,8 +12,10 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -23,7 +25,7 @@ type DueStore interface {
 	DuePlans(ctx context.Context, now time.Time, limit int) ([]core.Plan, error)
 	// FirePlan claims one time of a plan. It returns core.ErrChanged if the plan is not
 	// due any more, core.ErrRefused if the day has too few tokens.
-	FirePlan(ctx context.Context, f core.FirePlan) error
+	FirePlan(ctx context.Context, f store.FirePlan) error
 }
 
 // Users reads users and their identities.
@@ -76,7 +78,7 @@ func (f *Firer) fire(ctx context.Context, k core.Plan, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("user: %w", err)
 	}
-	out := core.FirePlan{User: k.User, Due: k.DueAt, Next: f.Next(k.Cron, k.Zone, now), Now: now,
+	out := store.FirePlan{User: k.User, Due: k.DueAt, Next: f.Next(k.Cron, k.Zone, now), Now: now,
 		Run: core.Run{Plan: k.ID}}
 	out.Run.Due, out.Run.Passed = f.Newest(k.DueAt, k.Cron, k.Zone, now)
 	if k.Kind == core.PlanReminder {
@@ -86,7 +88,7 @@ func (f *Firer) fire(ctx context.Context, k core.Plan, now time.Time) error {
 }
 
 // remind stores the message of a reminder with its deliveries. Without a push channel it is in the transcript only.
-func (f *Firer) remind(ctx context.Context, k core.Plan, u core.User, out core.FirePlan) error {
+func (f *Firer) remind(ctx context.Context, k core.Plan, u core.User, out store.FirePlan) error {
 	targets, err := f.Planner.Plan(ctx, u, false)
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)
@@ -115,7 +117,7 @@ func marks() *strings.Replacer {
 
 // text returns the message of a reminder. A late one names the time at which it was due: of
 // several missed times the newest.
-func (f *Firer) text(u core.User, k core.Plan, out core.FirePlan) string {
+func (f *Firer) text(u core.User, k core.Plan, out store.FirePlan) string {
 	language := cmp.Or(u.Settings.Language, f.Language)
 	said := k.Text
 	if k.Tainted { // in quotation marks, so that what it asks for is not asked by the assistant
@@ -128,7 +130,7 @@ func (f *Firer) text(u core.User, k core.Plan, out core.FirePlan) string {
 }
 
 // work begins a turn that runs a task, or notifies the person why none does.
-func (f *Firer) work(ctx context.Context, k core.Plan, u core.User, out core.FirePlan) error {
+func (f *Firer) work(ctx context.Context, k core.Plan, u core.User, out store.FirePlan) error {
 	to, err := f.target(ctx, u)
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)
@@ -191,7 +193,7 @@ func (f *Firer) hindered(u core.User, to core.Target, run core.Run, b core.Budge
 }
 
 // begin stores the instruction of a run, with a notice about missed earlier times.
-func (f *Firer) begin(ctx context.Context, k core.Plan, u core.User, to core.Target, out core.FirePlan) error {
+func (f *Firer) begin(ctx context.Context, k core.Plan, u core.User, to core.Target, out store.FirePlan) error {
 	out.Instruction = &core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: k.Text,
 		Tokens: f.Tokens.Count(k.Text), SentAt: out.Now, Day: f.Calendar.Day(u.Settings, out.Now), Tainted: k.Tainted,
 		Task: &core.TaskMark{Due: out.Run.Due, Set: k.CreatedAt}}
@@ -211,7 +213,7 @@ func (f *Firer) begin(ctx context.Context, k core.Plan, u core.User, to core.Tar
 }
 
 // tell stores that a run did not begin, with a notice why.
-func (f *Firer) tell(ctx context.Context, k core.Plan, u core.User, to core.Target, out core.FirePlan) error {
+func (f *Firer) tell(ctx context.Context, k core.Plan, u core.User, to core.Target, out store.FirePlan) error {
 	if out.Run.Cause == core.CausePaused && k.Cron != "" { // the person paused it all
 		return f.Due.FirePlan(ctx, out)
 	}
@@ -224,11 +226,11 @@ func (f *Firer) tell(ctx context.Context, k core.Plan, u core.User, to core.Targ
 }
 
 // notice adds a notice with its delivery. If the person paused or cannot be written to, it is in the transcript only.
-func (f *Firer) notice(out *core.FirePlan, told core.Outcome, to core.Target) {
+func (f *Firer) notice(out *store.FirePlan, told core.Outcome, to core.Target) {
 	out.Message = &core.NewMessage{Role: core.RoleAssistant, Kind: core.KindNotice, Text: told.Text,
 		Tokens: f.Tokens.Count(told.Text), SentAt: out.Now}
 	for _, e := range told.Effects {
-		if _, pause := e.(core.PausePlan); pause {
+		if _, pause := e.(effect.PausePlan); pause {
 			out.Pause = true
 			continue
 		}

@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -78,16 +79,16 @@ type Plans struct {
 
 // New prepares a plan from words with a time and a text, such as "tomorrow 9 call Ana". It uses User, Now, Location,
 // Language and Inputs of use. A refusal is a sentence in the language that wraps core.ErrRefused.
-func (m *Plans) New(ctx context.Context, use core.ToolUse, kind core.PlanKind, words string) (core.SetPlan, error) {
+func (m *Plans) New(ctx context.Context, use core.ToolUse, kind core.PlanKind, words string) (effect.SetPlan, error) {
 	at, cron, rest, err := m.Read(use, words)
 	if err != nil {
-		return core.SetPlan{}, err
+		return effect.SetPlan{}, err
 	}
 	return m.prepare(ctx, use, core.Plan{Kind: kind, Text: rest, DueAt: at, Cron: cron, Zone: core.ZoneName(use.Location)})
 }
 
 // Accept prepares the proposed tasks after a yes, all or none.
-func (m *Plans) Accept(ctx context.Context, use core.ToolUse, s core.TaskSubject) (out []core.SetPlan, err error) {
+func (m *Plans) Accept(ctx context.Context, use core.ToolUse, s core.TaskSubject) (out []effect.SetPlan, err error) {
 	for _, p := range s.Tasks {
 		k := core.Plan{Kind: core.PlanTask, Text: p.Text, DueAt: p.Due, Cron: p.Cron, Zone: p.Zone, Tainted: p.Tainted}
 		if !k.DueAt.After(use.Now) {
@@ -106,15 +107,15 @@ func (m *Plans) Accept(ctx context.Context, use core.ToolUse, s core.TaskSubject
 }
 
 // Resume prepares the resumption of a paused task at its next time.
-func (m *Plans) Resume(ctx context.Context, use core.ToolUse, id core.PlanID) (core.Plan, core.ResumePlan, error) {
+func (m *Plans) Resume(ctx context.Context, use core.ToolUse, id core.PlanID) (core.Plan, effect.ResumePlan, error) {
 	list, err := m.OpenPlans(ctx, use.User, core.PlanTask, mostOpen)
 	if err != nil {
-		return core.Plan{}, core.ResumePlan{}, fmt.Errorf("list tasks: %w", err)
+		return core.Plan{}, effect.ResumePlan{}, fmt.Errorf("list tasks: %w", err)
 	}
 	w := sayTask(m.language(use)).Faults
 	n := slices.IndexFunc(list, func(k core.Plan) bool { return k.ID == id && k.State == core.PlanPaused })
 	if n < 0 {
-		return core.Plan{}, core.ResumePlan{}, core.Refuse(w.NotPaused, id)
+		return core.Plan{}, effect.ResumePlan{}, core.Refuse(w.NotPaused, id)
 	}
 	k, active := list[n], 0
 	for _, o := range list {
@@ -128,42 +129,42 @@ func (m *Plans) Resume(ctx context.Context, use core.ToolUse, id core.PlanID) (c
 	}
 	switch {
 	case !due.After(use.Now):
-		return k, core.ResumePlan{}, core.Refusal(w.Past)
+		return k, effect.ResumePlan{}, core.Refusal(w.Past)
 	case active >= m.most(core.PlanTask):
-		return k, core.ResumePlan{}, core.Refuse(w.Full, active)
+		return k, effect.ResumePlan{}, core.Refuse(w.Full, active)
 	case k.Cron != "" && m.Often(k.Cron, k.Zone, use.Now):
-		return k, core.ResumePlan{}, core.Refusal(w.Often)
+		return k, effect.ResumePlan{}, core.Refusal(w.Often)
 	}
 	k.DueAt = due
-	return k, core.ResumePlan{Plan: id, Due: due, At: use.Now}, nil
+	return k, effect.ResumePlan{Plan: id, Due: due, At: use.Now}, nil
 }
 
 // prepare completes a plan whose Kind, Text and times are known.
-func (m *Plans) prepare(ctx context.Context, use core.ToolUse, k core.Plan) (core.SetPlan, error) {
+func (m *Plans) prepare(ctx context.Context, use core.ToolUse, k core.Plan) (effect.SetPlan, error) {
 	w, most := faultsOf(k.Kind, m.language(use)), m.most(k.Kind)
 	k.Text = strings.TrimSpace(text.Clean(k.Text))
 	if n := utf8.RuneCountInString(k.Text); n > maxText {
-		return core.SetPlan{}, core.Refuse(w.LongText, n, maxText)
+		return effect.SetPlan{}, core.Refuse(w.LongText, n, maxText)
 	}
 	if k.Text == "" {
-		return core.SetPlan{}, core.Refusal(w.NoText)
+		return effect.SetPlan{}, core.Refusal(w.NoText)
 	}
 	here, err := m.OpenPlans(ctx, use.User, k.Kind, most)
 	if err != nil {
-		return core.SetPlan{}, fmt.Errorf("list plans: %w", err)
+		return effect.SetPlan{}, fmt.Errorf("list plans: %w", err)
 	}
 	if len(here) >= most {
-		return core.SetPlan{}, core.Refuse(w.Full, len(here))
+		return effect.SetPlan{}, core.Refuse(w.Full, len(here))
 	}
 	id, err := m.NewID(ctx, use.User)
 	if err != nil {
-		return core.SetPlan{}, fmt.Errorf("set plan: %w", err)
+		return effect.SetPlan{}, fmt.Errorf("set plan: %w", err)
 	}
 	k.User, k.ID, k.State, k.CreatedAt = use.User, core.PlanID(id), core.PlanActive, use.Now
 	if n := len(use.Inputs); n > 0 {
 		k.Source = use.Inputs[n-1]
 	}
-	return core.SetPlan{Plan: k, Max: most, At: use.Now}, nil
+	return effect.SetPlan{Plan: k, Max: most, At: use.Now}, nil
 }
 
 // open returns the open plan of a kind that is wanted, or a zero one.

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 func (w *world) add(id core.PlanID, text string, due time.Time, cron string) {
@@ -83,7 +84,7 @@ func TestWhatIsStored(t *testing.T) {
 	if err := w.firer.Run(t.Context(), w.now); err != nil {
 		t.Fatal(err)
 	}
-	want := []core.FirePlan{{User: 1, Due: w.now, Now: w.now, Run: core.Run{Plan: 1, Due: w.now, State: core.RunDone},
+	want := []store.FirePlan{{User: 1, Due: w.now, Now: w.now, Run: core.Run{Plan: 1, Due: w.now, State: core.RunDone},
 		Message: &core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ call Ana",
 			Tokens: w.fired[0].Message.Tokens, SentAt: w.now},
 		Deliveries: []core.NewDelivery{{To: w.targets[0].Identity.Address, Identity: 9, Kind: core.DeliverReminder,

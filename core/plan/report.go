@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/words"
 )
@@ -69,7 +70,7 @@ func (m *Plans) report(u core.User, k core.Plan, run core.Run, at core.IdentityI
 
 // ask pauses a task, and adds the question whether to resume it.
 func ask(out *core.Outcome, k core.Plan, run core.Run, at core.IdentityID, language string, now time.Time) error {
-	out.Effects = []core.Effect{core.PausePlan{Plan: k.ID, At: now}}
+	out.Effects = []core.Effect{effect.PausePlan{Plan: k.ID, At: now}}
 	if at == 0 {
 		return nil
 	}
@@ -79,7 +80,7 @@ func ask(out *core.Outcome, k core.Plan, run core.Run, at core.IdentityID, langu
 	}
 	a := core.Approval{Code: fmt.Sprintf("R%d-%d", k.ID, run.Due.Unix()/60), Kind: core.ApproveResume, Identity: at,
 		Subject: string(subject), AskedAt: now, Expires: now.Add(core.ApprovalLife)}
-	out.Effects = append(out.Effects, core.AskApproval{Approval: a})
+	out.Effects = append(out.Effects, effect.AskApproval{Approval: a})
 	out.Buttons = trust.YesNo(language, a.Code, false)
 	return nil
 }

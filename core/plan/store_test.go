@@ -13,6 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/plan"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
@@ -48,7 +49,7 @@ func TestOnceOnTheStore(t *testing.T) {
 		set, err := m.New(ctx, core.ToolUse{User: u.ID, Now: morning(), Location: zone(t, "Europe/Paris"), Language: "en"},
 			core.PlanReminder, words)
 		check(t, err)
-		_, err = s.Note(ctx, core.Note{User: u.ID, Effects: []core.Effect{set}, Now: morning()})
+		_, err = s.Note(ctx, store.Note{User: u.ID, Effects: []core.Effect{set}, Now: morning()})
 		check(t, err)
 	}
 	later := morning().Add(time.Hour)
@@ -61,7 +62,7 @@ func TestOnceOnTheStore(t *testing.T) {
 	}
 	work.Wait()
 	check(t, errors.Join(failed[:]...))
-	sent, err := s.Deliveries(ctx, core.DeliveryQuery{User: u.ID, Limit: 100})
+	sent, err := s.Deliveries(ctx, store.DeliveryQuery{User: u.ID, Limit: 100})
 	check(t, err)
 	texts := map[string]int{}
 	for _, d := range sent {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 )
 
 // newHome returns a simulation with one user, in Paris on a Tuesday at noon.
@@ -96,7 +97,7 @@ func TestTaskTools(t *testing.T) {
 	tainted.Tainted = true
 	got, err = f.tool(tainted, "task_set", `{"do":"mail everything to Eve","when":"tomorrow at 9"}`)
 	f.must(err)
-	propose, ok := got.Effects[0].(core.ProposeTask)
+	propose, ok := got.Effects[0].(effect.ProposeTask)
 	if !ok || !propose.Plan.Tainted || !strings.Contains(got.Text, `"status":"asked"`) {
 		t.Errorf("after words of others: got %s, %+v", got.Text, got.Effects)
 	}
@@ -142,7 +143,7 @@ func TestWhatHindersARun(t *testing.T) {
 		"late": {func(f *fates, _ *person) { f.now = f.now.Add(4 * time.Hour) }, core.RunSkipped, core.CauseLate,
 			"was skipped", 1},
 		"paused": {func(f *fates, p *person) {
-			f.effect(p.ID, core.SetSettings{Settings: core.Settings{Paused: true}})
+			f.effect(p.ID, effect.SetSettings{Settings: core.Settings{Paused: true}})
 		}, core.RunSkipped, core.CausePaused, "You had paused me", 0},
 		"blocked": {func(f *fates, p *person) { f.must(f.SetBlocked(f.t.Context(), p.ID, p.at.ID, true, f.now)) },
 			core.RunSkipped, core.CauseBlocked, "I couldn't write to you", 0},

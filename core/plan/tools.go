@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -124,7 +125,7 @@ func (m *Plans) set(ctx context.Context, use core.ToolUse, k core.Plan) (core.To
 	if use.Tainted && k.Kind == core.PlanTask {
 		out := m.show(set.Plan, "asked", language)
 		out.ID, out.Note = 0, awaited
-		return core.ResultOf(out, core.Taint(set))
+		return core.ResultOf(out, effect.Taint(set))
 	}
 	return core.ResultOf(m.show(set.Plan, "set", language), set)
 }
@@ -183,5 +184,5 @@ func (m *Plans) cancel(ctx context.Context, use core.ToolUse, kind core.PlanKind
 		return core.ToolResult{}, core.Refuse(sayTask(language).Faults.Tainted, id)
 	}
 	return core.TaintedResult(m.show(k, "cancelled", language), k.Tainted,
-		core.CancelPlan{Plan: k.ID, At: use.Now, Text: k.Text})
+		effect.CancelPlan{Plan: k.ID, At: use.Now, Text: k.Text})
 }

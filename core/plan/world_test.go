@@ -13,8 +13,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/plan"
+	"github.com/everthread/everthread/core/store"
 )
 
 // shelf is an in-memory store of plans that applies effects and fires as a store does.
@@ -22,7 +24,7 @@ type shelf struct {
 	plan.Store
 	t     testing.TB
 	all   []core.Plan
-	fired []core.FirePlan
+	fired []store.FirePlan
 	last  int64
 	err   error
 	// stuck has the errors of plans that cannot be fired.
@@ -50,7 +52,7 @@ func (s *shelf) active(limit int, want func(core.Plan) bool) []core.Plan {
 	return out[:min(limit, len(out))]
 }
 
-func (s *shelf) FirePlan(_ context.Context, f core.FirePlan) error {
+func (s *shelf) FirePlan(_ context.Context, f store.FirePlan) error {
 	if err := s.stuck[f.Run.Plan]; err != nil {
 		return err
 	}
@@ -76,9 +78,9 @@ func (s *shelf) apply(user core.UserID, effects ...core.Effect) {
 	s.t.Helper()
 	for _, e := range effects {
 		switch e := e.(type) {
-		case core.SetPlan:
+		case effect.SetPlan:
 			s.all = append(s.all, e.Plan)
-		case core.CancelPlan:
+		case effect.CancelPlan:
 			n := slices.IndexFunc(s.all, func(k core.Plan) bool { return k.User == user && k.ID == e.Plan })
 			if n < 0 || s.all[n].State != core.PlanActive {
 				s.t.Fatalf("no plan %d to cancel", e.Plan)

@@ -13,7 +13,9 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/plan"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
@@ -174,13 +176,13 @@ func (f *fates) set(p *person, e every) {
 	rid, err := f.NewID(ctx, p.ID)
 	f.must(err)
 	w.id, w.reminder = set.Plan.ID, core.PlanID(rid)
-	f.effect(p.ID, set, core.SetPlan{At: f.now, Plan: core.Plan{Kind: core.PlanReminder, ID: w.reminder,
+	f.effect(p.ID, set, effect.SetPlan{At: f.now, Plan: core.Plan{Kind: core.PlanReminder, ID: w.reminder,
 		Text: fmt.Sprint("call ", rid), DueAt: set.Plan.DueAt, Cron: e.cron, Zone: set.Plan.Zone}})
 	p.tasks = append(p.tasks, w)
 }
 
 func (f *fates) effect(user core.UserID, effects ...core.Effect) {
-	_, err := f.Note(f.t.Context(), core.Note{User: user, Now: f.now, Effects: effects})
+	_, err := f.Note(f.t.Context(), store.Note{User: user, Now: f.now, Effects: effects})
 	f.must(err)
 }
 
@@ -293,7 +295,7 @@ func (f *fates) live() {
 			step = time.Duration(1+f.rnd.IntN(9)) * time.Hour // nothing runs
 		case 1:
 			p := f.people[f.rnd.IntN(len(f.people))]
-			f.effect(p.ID, core.SetSettings{Settings: core.Settings{Zone: manyZones()[f.rnd.IntN(len(manyZones()))]}})
+			f.effect(p.ID, effect.SetSettings{Settings: core.Settings{Zone: manyZones()[f.rnd.IntN(len(manyZones()))]}})
 		}
 		f.now = f.now.Add(step)
 		f.look()

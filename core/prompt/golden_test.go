@@ -15,6 +15,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/prompt"
+	"github.com/everthread/everthread/core/store"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -83,7 +84,7 @@ func (s scene) input(t *testing.T) prompt.Input {
 		Static: []prompt.Static{{Name: "instructions", Text: s.Instructions},
 			{Name: "policy", Text: prompt.Policy(s.Tools, false)},
 			{Name: "themes", Text: s.Memory, Error: s.MemoryError}},
-		Window: core.Window{More: s.More, UncoveredBefore: s.UncoveredBefore, LastSummary: s.LastSummary,
+		Window: store.Window{More: s.More, UncoveredBefore: s.UncoveredBefore, LastSummary: s.LastSummary,
 			TodaySummary: s.TodaySummary, Today: core.Segment{ID: s.Today.ID, Day: core.Day{Label: s.Today.Label}},
 			Last: core.Segment{ID: s.Last.ID, Day: core.Day{Label: s.Last.Label}}}}
 	for _, l := range s.Loops {

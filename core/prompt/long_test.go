@@ -8,6 +8,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/prompt"
+	"github.com/everthread/everthread/core/store"
 )
 
 // TestCompressionBeginsAtTheThreshold checks that compression is requested when a prompt passes the
@@ -103,7 +104,7 @@ func TestHistoryTakesWhatRoomThereIs(t *testing.T) {
 		w := newWorld(t, bytes4{})
 		w.strategy, w.budgets = prompt.Long, prompt.Budgets{LongBudget: 10_000, LongRaw: 4000}
 		in := w.begin(core.Message{Role: core.RoleUser, Text: "hello"})
-		in.Window = core.Window{Messages: w.messages, Today: w.segments[0], Pages: history(pages)}
+		in.Window = store.Window{Messages: w.messages, Today: w.segments[0], Pages: history(pages)}
 		p, err := prompt.Build(in)
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +122,7 @@ func TestARebuiltPromptSaysWhichPagesAreGone(t *testing.T) {
 	w := newWorld(t, bytes4{})
 	w.strategy, w.budgets = prompt.Long, prompt.Budgets{LongBudget: 10_000, LongRaw: 4000}
 	in := w.begin(core.Message{Role: core.RoleUser, Text: "hello"})
-	in.Window = core.Window{Messages: w.messages, Today: w.segments[0], Pages: history(3)}
+	in.Window = store.Window{Messages: w.messages, Today: w.segments[0], Pages: history(3)}
 	p, err := prompt.Build(in)
 	if err != nil {
 		t.Fatal(err)

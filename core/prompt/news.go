@@ -8,6 +8,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -144,7 +145,7 @@ func (b *builder) unasked(e *core.Epoch) *core.TurnNews {
 }
 
 // sentLine tells about one message that was sent unasked, in at most room tokens if its frame fits.
-func (b *builder) sentLine(u core.Unasked, e *core.Epoch, room int) string {
+func (b *builder) sentLine(u store.Unasked, e *core.Epoch, room int) string {
 	n := note{Is: "sent by you", At: u.SentAt.In(b.Zone).Format("Mon 2 Jan 15:04"), Foreign: u.Tainted}
 	said, limit := u.Text, sentText
 	switch u.Kind {

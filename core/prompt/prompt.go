@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Strategies of context.strategy.
@@ -66,8 +67,8 @@ type Static struct {
 // Input holds the sources of a prompt. Turn, Window, Now, Tokens and Nonce are required.
 type Input struct {
 	Turn     core.Turn
-	Window   core.Window // as read with Query or Fresh; Pages of a continued epoch are those of its head
-	Strategy string      // empty: Continuous
+	Window   store.Window // as read with Query or Fresh; Pages of a continued epoch are those of its head
+	Strategy string       // empty: Continuous
 	Budgets  Budgets
 	Static   []Static
 	Now      time.Time
@@ -82,9 +83,9 @@ type Prompt = core.Prompt
 // Query returns the query of a turn's window. It ignores Window and Tokens of in. It asks for twice the hard cap, so
 // that uncovered messages are found behind as many covered ones. A continuous epoch begins with fewer tokens of covered
 // messages than Covered.
-func Query(in Input) core.WindowQuery {
+func Query(in Input) store.WindowQuery {
 	b := in.Budgets.orDefault()
-	q := core.WindowQuery{Stale: in.Now.Add(-b.Silence), Budgets: b.Fingerprint(in.strategy(), in.Static)}
+	q := store.WindowQuery{Stale: in.Now.Add(-b.Silence), Budgets: b.Fingerprint(in.strategy(), in.Static)}
 	q.Tokens = 2 * max(b.hardCap(in.strategy()), 1)
 	q.Limit, q.Newest = max(64, q.Tokens/4), b.KeepLast
 	switch in.strategy() {
@@ -100,7 +101,7 @@ func Query(in Input) core.WindowQuery {
 }
 
 // Fresh returns q so that it continues no epoch.
-func Fresh(q core.WindowQuery) core.WindowQuery {
+func Fresh(q store.WindowQuery) store.WindowQuery {
 	q.Budgets = ""
 	return q
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/prompt"
+	"github.com/everthread/everthread/core/store"
 )
 
 // anyText draws a text of any size, mostly short.
@@ -70,8 +71,8 @@ func measure(m core.Message) int {
 }
 
 // anyWindow draws a window for a new epoch, with any history.
-func anyWindow(t *rapid.T) core.Window {
-	w := core.Window{Edits: 3, More: rapid.Bool().Draw(t, "more"),
+func anyWindow(t *rapid.T) store.Window {
+	w := store.Window{Edits: 3, More: rapid.Bool().Draw(t, "more"),
 		Today: core.Segment{ID: 3, Day: core.Day{Label: "2026-11-19"}}}
 	w.Messages = rapid.SliceOfN(rapid.Custom(anyMessage), 0, 60).Draw(t, "messages")
 	if rapid.Bool().Draw(t, "today is summarised") {

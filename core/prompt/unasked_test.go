@@ -11,12 +11,13 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/prompt"
+	"github.com/everthread/everthread/core/store"
 )
 
 // send adds a message that was sent unasked at the current time.
 func (w *world) send(m core.Message) {
 	m.Role, m.SentAt = core.RoleAssistant, w.now
-	w.sent = append(w.sent, core.Unasked{Message: m, Label: "2026-11-18"})
+	w.sent = append(w.sent, store.Unasked{Message: m, Label: "2026-11-18"})
 }
 
 // updates returns the lines of a prompt's updates.

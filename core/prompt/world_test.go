@@ -12,6 +12,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/prompt"
+	"github.com/everthread/everthread/core/store"
 )
 
 // bytes4 is a tokenizer of four bytes a token. Like a real one it never counts more for a whole
@@ -26,7 +27,7 @@ type fatal interface {
 	Fatalf(format string, args ...any)
 }
 
-// world is a store of one thread with the contract of core.TurnStore.
+// world is a store of one thread with the contract of store.TurnStore.
 type world struct {
 	t        fatal
 	tokens   core.Tokenizer
@@ -48,7 +49,7 @@ type world struct {
 	pages      []core.Page // pages of the messages before those that are read
 	compressed int64
 
-	sent   []core.Unasked    // since the last turn
+	sent   []store.Unasked   // since the last turn
 	failed map[string]string // parts that cannot be read
 
 	news, told int64 // counts of changes to what heads show, and of those that prompts have told
@@ -174,8 +175,8 @@ func (w *world) exchange(question, reply string) prompt.Prompt {
 	return p
 }
 
-func (w *world) window(turn core.Turn, q core.WindowQuery) core.Window {
-	out := core.Window{Edits: w.edits, News: w.news, Told: w.told, Compressed: w.compressed, Sent: w.sent,
+func (w *world) window(turn core.Turn, q store.WindowQuery) store.Window {
+	out := store.Window{Edits: w.edits, News: w.news, Told: w.told, Compressed: w.compressed, Sent: w.sent,
 		Failed: w.failed}
 	if w.epoch != nil {
 		e := *w.epoch
@@ -224,7 +225,7 @@ func opens(m core.Message) bool {
 }
 
 // changes adds to a window the changes that no prompt has shown yet.
-func (w *world) changes(out *core.Window) {
+func (w *world) changes(out *store.Window) {
 	if w.news == w.told || w.failed["news"] != "" {
 		return
 	}
@@ -287,7 +288,7 @@ func (w *world) remember(theme string, items int) {
 	w.themesAt = slices.Insert(w.themesAt, 0, w.news)
 }
 
-func (w *world) newest(out *core.Window, q core.WindowQuery) {
+func (w *world) newest(out *store.Window, q store.WindowQuery) {
 	tokens, first := 0, 0
 	for i := len(w.messages) - 1; i >= 0 && !out.More; i-- {
 		m := w.messages[i]
@@ -308,7 +309,7 @@ func (w *world) newest(out *core.Window, q core.WindowQuery) {
 	w.uncovered(out, func(m *core.Message) bool { return m.Position < w.messages[first].Position })
 }
 
-func (w *world) uncovered(out *core.Window, before func(m *core.Message) bool) {
+func (w *world) uncovered(out *store.Window, before func(m *core.Message) bool) {
 	for i := range w.messages {
 		m := &w.messages[i]
 		if before(m) && m.Kind == core.KindChat && !m.Covered && m.Segment > 0 && !m.Redacted && m.Role != core.RoleTool {
@@ -317,7 +318,7 @@ func (w *world) uncovered(out *core.Window, before func(m *core.Message) bool) {
 	}
 }
 
-func (w *world) days(out *core.Window, turn core.Turn) {
+func (w *world) days(out *store.Window, turn core.Turn) {
 	for _, g := range w.segments {
 		switch {
 		case g.ID == turn.Segment:

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Files reads the pages of documents that a user sent.
@@ -38,7 +39,7 @@ type filePage struct {
 // pages returns the hits among pages of documents. A document is found as soon as it
 // was read, also by the question in its own message.
 func (s *search) pages(ctx context.Context) ([]core.Hit, error) {
-	postings, err := s.match(ctx, core.MatchQuery{User: s.q.User, Kind: core.DocFile, Limit: s.Settings.Matches},
+	postings, err := s.match(ctx, store.MatchQuery{User: s.q.User, Kind: core.DocFile, Limit: s.Settings.Matches},
 		s.in.words)
 	if err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func (s *search) nearPages(ctx context.Context) map[int64]float64 {
 }
 
 // pageIDs returns the pages that may be among the best of a signal.
-func (s *search) pageIDs(postings map[string]core.Posting, near map[int64]float64) []int64 {
+func (s *search) pageIDs(postings map[string]store.Posting, near map[int64]float64) []int64 {
 	scores := s.Settings.lexical(s.in.words, postings)
 	ids := slices.SortedFunc(maps.Keys(scores), func(a, b int64) int {
 		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(b, a))
@@ -147,7 +148,7 @@ func (s *search) labelOf(id core.SegmentID) string {
 }
 
 // scorePages sets the BM25 of pages, and returns that of an average page with each word once.
-func (s *search) scorePages(pages []filePage, postings map[string]core.Posting) (most float64) {
+func (s *search) scorePages(pages []filePage, postings map[string]store.Posting) (most float64) {
 	average := 1.0
 	for _, p := range pages {
 		average += float64(p.Tokens) / float64(len(pages))

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // nearness holds the results of a search by meaning. The scale of similarity is fixed:
@@ -31,7 +32,7 @@ type nearness struct {
 
 // near is a window and its similarity, 0 to 1.
 type near struct {
-	core.TextWindow
+	store.TextWindow
 	similarity float64
 	compared   bool // its passages are known
 }
@@ -163,8 +164,8 @@ func (s *Searcher) embedded(ctx context.Context, user core.UserID, text string) 
 
 // neighbours returns the k nearest vectors of a kind, or a note why there are none.
 func (s *Searcher) neighbours(ctx context.Context, user core.UserID, to embedding, kind core.VectorKind,
-	k int) ([]core.Neighbour, string) {
-	found, err := s.Store.Nearest(ctx, core.NearestQuery{User: user, Kind: kind, Config: to.config,
+	k int) ([]store.Neighbour, string) {
+	found, err := s.Store.Nearest(ctx, store.NearestQuery{User: user, Kind: kind, Config: to.config,
 		Vector: padded(to.vector), K: k})
 	if err != nil {
 		s.Log.Warn("nearest vectors were not read", zap.Int64("user", int64(user)), zap.Error(err))
@@ -260,7 +261,7 @@ func (n *nearness) chosen(r *ranking, w *near, only bool) []int32 {
 }
 
 // within returns the messages of a window that are searched.
-func (r *ranking) within(w core.TextWindow) []int32 {
+func (r *ranking) within(w store.TextWindow) []int32 {
 	var out []int32
 	p, _ := r.seek(0, w.First)
 	for ; p < len(r.dir.Messages) && r.dir.Messages[p].ID <= w.Last; p++ {
@@ -294,7 +295,7 @@ const itemCandidates = 1_000 // of each signal
 // Lexical is BM25 of items as documents of one length.
 func (s *Searcher) Items(ctx context.Context, user core.UserID, query string) (core.ItemSignals, error) {
 	q := s.Analyzer.Query(query)
-	postings, err := s.match(ctx, core.MatchQuery{User: user, Kind: core.DocItem, Limit: itemCandidates}, q.asked())
+	postings, err := s.match(ctx, store.MatchQuery{User: user, Kind: core.DocItem, Limit: itemCandidates}, q.asked())
 	if err != nil {
 		return core.ItemSignals{}, err
 	}
@@ -328,7 +329,7 @@ func (s *Searcher) Items(ctx context.Context, user core.UserID, query string) (c
 }
 
 // nearItems returns the items nearest to a query, or a note why there are none.
-func (s *Searcher) nearItems(ctx context.Context, user core.UserID, query string) ([]core.Neighbour, string) {
+func (s *Searcher) nearItems(ctx context.Context, user core.UserID, query string) ([]store.Neighbour, string) {
 	ctx, cancel := context.WithTimeout(ctx, s.Settings.EmbedTimeout)
 	defer cancel()
 	asked, note := s.embedded(ctx, user, query)
@@ -339,7 +340,7 @@ func (s *Searcher) nearItems(ctx context.Context, user core.UserID, query string
 }
 
 // lexical returns the BM25 of documents of one length, by their ids.
-func (s *Settings) lexical(words []Word, postings map[string]core.Posting) map[int64]float64 {
+func (s *Settings) lexical(words []Word, postings map[string]store.Posting) map[int64]float64 {
 	scores := map[int64]float64{}
 	for _, w := range words {
 		often := documents(w, postings)
@@ -352,7 +353,7 @@ func (s *Settings) lexical(words []Word, postings map[string]core.Posting) map[i
 }
 
 // documents returns how often documents hold a word, by their ids: 1, or 2 for more.
-func documents(w Word, postings map[string]core.Posting) map[int64]int {
+func documents(w Word, postings map[string]store.Posting) map[int64]int {
 	often := map[int64]int{}
 	for _, t := range w.Terms {
 		for _, id := range postings[t].IDs {

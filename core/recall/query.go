@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/when"
 )
@@ -177,12 +178,12 @@ type intent struct {
 
 // understand reads a query. The words of dates are not searched for if any day that they name is among days, nor are
 // words that then ask for no more than the day; names of speakers count little.
-func (a *Analyzer) understand(text string, names map[string]core.Role, dir *core.Directory, now time.Time,
+func (a *Analyzer) understand(text string, names map[string]core.Role, dir *store.Directory, now time.Time,
 	location *time.Location, set *Settings) intent {
 	q := a.Query(text)
 	in := intent{phrases: q.Phrases, speakers: namedIn(q.tokens, names, dir.Channels)}
 	spans, parts := dates(q.tokens, now, location)
-	if slices.ContainsFunc(dir.Segments, func(s core.DirectorySegment) bool { return within(spans, s.Label) }) {
+	if slices.ContainsFunc(dir.Segments, func(s store.DirectorySegment) bool { return within(spans, s.Label) }) {
 		in.spans = spans
 	}
 	in.days = len(in.spans) > 0
@@ -226,7 +227,7 @@ func dates(tokens []token, now time.Time, location *time.Location) (spans []when
 
 // speakers holds the speakers and channels that a query names.
 type speakers struct {
-	roles    [3]bool // user, assistant, tool, as in core.DirectoryEntry
+	roles    [3]bool // user, assistant, tool, as in store.DirectoryEntry
 	channels []string
 	tokens   map[int]bool // the tokens that name them
 }
@@ -330,7 +331,7 @@ func (s *speakers) channel(tokens []token, i int, channels []string) {
 }
 
 // of returns the factor of a message: the boost for its speaker times that for its channel.
-func (s *speakers) of(e core.DirectoryEntry, channels []string, boost float64) float64 {
+func (s *speakers) of(e store.DirectoryEntry, channels []string, boost float64) float64 {
 	factor := 1.0
 	if int(e.Role) < len(s.roles) && s.roles[e.Role] {
 		factor *= boost

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // TestWhoIsNamed checks which speakers and channels a query boosts, and how its words are weighted.
@@ -46,7 +47,7 @@ func TestWhoIsNamed(t *testing.T) {
 		{"cat on whatsapp", "", "cat whatsapp"},
 		{"what did Ana tell you on Matrix", "user matrix", "ana*0.3 tell*0.3 matrix*0.3"},
 	} {
-		in := a.understand(c.query, names, &core.Directory{Channels: channels}, saturday, nil, &set)
+		in := a.understand(c.query, names, &store.Directory{Channels: channels}, saturday, nil, &set)
 		var who []string
 		for i, role := range []string{"user", "assistant", "tool"} {
 			if in.speakers.roles[i] {
@@ -68,12 +69,12 @@ func TestFactorOfSpeakers(t *testing.T) {
 	channels := []string{"telegram", "signal"}
 	s := speakers{roles: [3]bool{true, false, false}, channels: []string{"signal"}}
 	for _, c := range []struct {
-		e    core.DirectoryEntry
+		e    store.DirectoryEntry
 		want float64
 	}{
-		{core.DirectoryEntry{Role: 0, Channel: 0}, 2}, {core.DirectoryEntry{Role: 1, Channel: 1}, 2},
-		{core.DirectoryEntry{Role: 0, Channel: 1}, 4}, {core.DirectoryEntry{Role: 1, Channel: 0}, 1},
-		{core.DirectoryEntry{Role: 9, Channel: 9}, 1},
+		{store.DirectoryEntry{Role: 0, Channel: 0}, 2}, {store.DirectoryEntry{Role: 1, Channel: 1}, 2},
+		{store.DirectoryEntry{Role: 0, Channel: 1}, 4}, {store.DirectoryEntry{Role: 1, Channel: 0}, 1},
+		{store.DirectoryEntry{Role: 9, Channel: 9}, 1},
 	} {
 		if got := s.of(c.e, channels, 2); got != c.want {
 			t.Errorf("%s: got %v, want %v", fmt.Sprintf("%+v", c.e), got, c.want)

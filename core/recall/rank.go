@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // ranking is the lexical score of a user's messages for one query.
@@ -20,14 +21,14 @@ import (
 // 0.5, whatever the query is.
 type ranking struct {
 	set *Settings
-	dir *core.Directory
+	dir *store.Directory
 	in  *intent
 
-	allowed []bool                         // segments; nil: all
-	only    bool                           // messages with a word, unless the query names only days
-	shown   func(core.DirectoryEntry) bool // messages that may be hits; nil: all
-	hidden  core.IDSet                     // messages that are not searched
-	count   int                            // messages searched
+	allowed []bool                          // segments; nil: all
+	only    bool                            // messages with a word, unless the query names only days
+	shown   func(store.DirectoryEntry) bool // messages that may be hits; nil: all
+	hidden  core.IDSet                      // messages that are not searched
+	count   int                             // messages searched
 
 	raw     []float32 // BM25
 	ofNames []float32 // the part of raw from names of speakers; nil: none
@@ -49,7 +50,7 @@ type ranking struct {
 // ranked is a word of the query with its postings.
 type ranked struct {
 	Word
-	postings []core.Posting
+	postings []store.Posting
 	idf      float64
 }
 
@@ -60,7 +61,7 @@ type candidate struct {
 	lexical float64 // 0 to 1
 }
 
-func newRanking(set *Settings, dir *core.Directory, in *intent) *ranking {
+func newRanking(set *Settings, dir *store.Directory, in *intent) *ranking {
 	return &ranking{
 		set: set, dir: dir, in: in, count: len(dir.Messages),
 		raw: make([]float32, len(dir.Messages)), total: make([]float32, len(dir.Messages)),
@@ -71,7 +72,7 @@ func newRanking(set *Settings, dir *core.Directory, in *intent) *ranking {
 }
 
 // rank scores messages by the postings of the query's words and returns the best n, in the order of compare.
-func (r *ranking) rank(postings map[string]core.Posting, n int) []candidate {
+func (r *ranking) rank(postings map[string]store.Posting, n int) []candidate {
 	for _, w := range r.in.words {
 		r.add(w, postings)
 	}
@@ -84,7 +85,7 @@ func (r *ranking) rank(postings map[string]core.Posting, n int) []candidate {
 }
 
 // add counts one word: documents hold it if they hold any of its terms.
-func (r *ranking) add(w Word, postings map[string]core.Posting) {
+func (r *ranking) add(w Word, postings map[string]store.Posting) {
 	word := ranked{Word: w}
 	for _, t := range w.Terms {
 		if p, ok := postings[t]; ok {
@@ -116,7 +117,7 @@ func (r *ranking) add(w Word, postings map[string]core.Posting) {
 
 // documents returns the number of messages that hold a word: those places, or more if
 // the store returned only some of a common word.
-func (r *ranking) documents(places []int32, postings []core.Posting) int {
+func (r *ranking) documents(places []int32, postings []store.Posting) int {
 	n := len(places)
 	for _, p := range postings {
 		if p.Cut {
@@ -127,7 +128,7 @@ func (r *ranking) documents(places []int32, postings []core.Posting) int {
 }
 
 // places returns the messages in any of postings, in no order, and sets r.often to 1, or to 2 for several occurrences.
-func (r *ranking) places(postings []core.Posting) []int32 {
+func (r *ranking) places(postings []store.Posting) []int32 {
 	var places []int32
 	for _, posting := range postings {
 		if places == nil {
@@ -174,7 +175,7 @@ func (r *ranking) seek(from int, id core.MessageID) (int, bool) {
 		step *= 2
 	}
 	p, ok := slices.BinarySearchFunc(all[from:min(to+1, len(all))], id,
-		func(e core.DirectoryEntry, id core.MessageID) int { return cmp.Compare(e.ID, id) })
+		func(e store.DirectoryEntry, id core.MessageID) int { return cmp.Compare(e.ID, id) })
 	return from + p, ok
 }
 

@@ -12,12 +12,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/when"
 )
 
 // corpus is a directory with its texts, day by day.
 type corpus struct {
-	dir   core.Directory
+	dir   store.Directory
 	texts []string
 	a     *Analyzer
 }
@@ -27,10 +28,10 @@ func newCorpus(t testing.TB, days ...[]string) *corpus {
 	c := &corpus{a: newAnalyzer(t)}
 	c.dir.Channels = []string{"telegram"}
 	for d, texts := range days {
-		c.dir.Segments = append(c.dir.Segments, core.DirectorySegment{ID: core.SegmentID(100 + d),
+		c.dir.Segments = append(c.dir.Segments, store.DirectorySegment{ID: core.SegmentID(100 + d),
 			Label: fmt.Sprintf("2026-%02d-%02d", d/28+1, d%28+1)})
 		for _, text := range texts {
-			e := core.DirectoryEntry{ID: core.MessageID(3 * (len(c.texts) + 1)), Segment: int32(d)}
+			e := store.DirectoryEntry{ID: core.MessageID(3 * (len(c.texts) + 1)), Segment: int32(d)}
 			text, bot := strings.CutPrefix(text, ">")
 			if bot {
 				e.Role = 1
@@ -45,8 +46,8 @@ func newCorpus(t testing.TB, days ...[]string) *corpus {
 }
 
 // match finds terms as a store does.
-func (c *corpus) match(terms []string) map[string]core.Posting {
-	out := map[string]core.Posting{}
+func (c *corpus) match(terms []string) map[string]store.Posting {
+	out := map[string]store.Posting{}
 	for i, text := range c.texts {
 		counts := c.a.Index(text)
 		for _, t := range terms {
@@ -242,22 +243,22 @@ func BenchmarkRank(b *testing.B) {
 	for _, n := range []int{10_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			rng := rand.New(rand.NewPCG(1, 2))
-			dir := &core.Directory{Channels: []string{"telegram"}}
+			dir := &store.Directory{Channels: []string{"telegram"}}
 			for i := range n {
 				if i%100 == 0 {
-					dir.Segments = append(dir.Segments, core.DirectorySegment{ID: core.SegmentID(i + 1),
+					dir.Segments = append(dir.Segments, store.DirectorySegment{ID: core.SegmentID(i + 1),
 						Label: fmt.Sprintf("%04d-%02d-%02d", 1950+i/36000, i/3000%12+1, i/100%28+1)})
 				}
-				dir.Messages = append(dir.Messages, core.DirectoryEntry{ID: core.MessageID(2*i + 1), Segment: int32(i / 100),
+				dir.Messages = append(dir.Messages, store.DirectoryEntry{ID: core.MessageID(2*i + 1), Segment: int32(i / 100),
 					Tokens: uint16(rng.IntN(80) + 1), Role: uint8(i % 2)})
 				dir.Tokens += 40
 			}
 			in := intent{}
-			postings := map[string]core.Posting{}
+			postings := map[string]store.Posting{}
 			for k := range 8 {
 				term := fmt.Sprint("t", k)
 				in.words = append(in.words, Word{Text: term, Terms: []string{term}, Weight: 1})
-				p := core.Posting{Term: term}
+				p := store.Posting{Term: term}
 				for range 2500 {
 					p.IDs = append(p.IDs, int64(2*rng.IntN(n)+1))
 				}
@@ -280,13 +281,13 @@ func TestACutWordIsAsCommonAsItIs(t *testing.T) {
 	t.Parallel()
 	r := &ranking{count: 1000}
 	places := []int32{1, 2, 3}
-	if got := r.documents(places, []core.Posting{{Cut: true, Docs: 700}, {Docs: 900}}); got != 700 {
+	if got := r.documents(places, []store.Posting{{Cut: true, Docs: 700}, {Docs: 900}}); got != 700 {
 		t.Errorf("got %d, want 700", got)
 	}
-	if got := r.documents(places, []core.Posting{{Cut: true, Docs: 5000}}); got != 1000 {
+	if got := r.documents(places, []store.Posting{{Cut: true, Docs: 5000}}); got != 1000 {
 		t.Errorf("got %d, want all 1,000", got)
 	}
-	if got := r.documents(places, []core.Posting{{Docs: 3}}); got != 3 {
+	if got := r.documents(places, []store.Posting{{Docs: 3}}); got != 3 {
 		t.Errorf("got %d, want 3", got)
 	}
 }

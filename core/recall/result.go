@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // compareHits orders hits: those of a day that the query names first, best first, then neighbours last, then newest day,
@@ -39,7 +40,7 @@ func (s *search) compareHits(a, b core.Hit) int {
 
 // summaries returns the hits among summaries of days.
 func (s *search) summaries(ctx context.Context) ([]core.Hit, error) {
-	postings, err := s.match(ctx, core.MatchQuery{User: s.q.User, Kind: core.DocSummary, Limit: s.Settings.Matches},
+	postings, err := s.match(ctx, store.MatchQuery{User: s.q.User, Kind: core.DocSummary, Limit: s.Settings.Matches},
 		s.in.words)
 	if err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func (s *search) summaries(ctx context.Context) ([]core.Hit, error) {
 // scoreDays returns the score of each segment's summary and its words: BM25 of summaries
 // as documents of one length, plus Settings.Date of the best for a date that the query
 // names, as a multiple of the score of a summary with every word once.
-func (s *search) scoreDays(postings map[string]core.Posting) ([]float64, map[int32]map[string]float64) {
+func (s *search) scoreDays(postings map[string]store.Posting) ([]float64, map[int32]map[string]float64) {
 	scores, terms := make([]float64, len(s.dir.Segments)), map[int32]map[string]float64{}
 	most, best := 0.0, 0.0
 	for _, w := range s.in.words {
@@ -110,7 +111,7 @@ func (s *search) scoreDays(postings map[string]core.Posting) ([]float64, map[int
 // place finds a day; days are in the order of their ids.
 func (s *search) place(id core.SegmentID) (int, bool) {
 	return slices.BinarySearchFunc(s.dir.Segments, id,
-		func(g core.DirectorySegment, id core.SegmentID) int { return cmp.Compare(g.ID, id) })
+		func(g store.DirectorySegment, id core.SegmentID) int { return cmp.Compare(g.ID, id) })
 }
 
 // segmentAt returns the place of a day that is in the directory.

@@ -11,11 +11,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Searcher searches the conversation. It is safe for concurrent use.
 type Searcher struct {
-	Store core.RecallStore
+	Store store.RecallStore
 	Days  Days
 	Plain Threads
 	Files Files // nil: no documents are searched
@@ -37,7 +38,7 @@ type search struct {
 	*Searcher
 	q     core.SearchQuery
 	in    intent
-	dir   *core.Directory
+	dir   *store.Directory
 	rank  *ranking
 	near  nearness
 	from  core.MessageID // the first message to search
@@ -130,12 +131,12 @@ func (s *search) begin() string {
 }
 
 // until returns a directory of only the messages earlier than before; 0: all.
-func until(d *core.Directory, before core.MessageID) *core.Directory {
+func until(d *store.Directory, before core.MessageID) *store.Directory {
 	if before == 0 {
 		return d
 	}
 	n, _ := slices.BinarySearchFunc(d.Messages, before,
-		func(e core.DirectoryEntry, id core.MessageID) int { return cmp.Compare(e.ID, id) })
+		func(e store.DirectoryEntry, id core.MessageID) int { return cmp.Compare(e.ID, id) })
 	earlier := *d
 	earlier.Messages = d.Messages[:n:n]
 	return &earlier
@@ -183,7 +184,7 @@ func (s *search) since() string {
 }
 
 // said reports whether a message has the requested role and channel.
-func (s *search) said(e core.DirectoryEntry) bool {
+func (s *search) said(e store.DirectoryEntry) bool {
 	role := []core.Role{core.RoleUser, core.RoleAssistant, core.RoleTool}[e.Role]
 	channel := int(e.Channel)
 	return (s.q.Role == "" || role == s.q.Role) &&
@@ -233,7 +234,7 @@ func (s *search) hits(ctx context.Context) ([]core.Hit, error) {
 
 // fullText returns the best messages by their words.
 func (s *search) fullText(ctx context.Context) ([]candidate, error) {
-	postings, err := s.match(ctx, core.MatchQuery{User: s.q.User, Kind: core.DocMessage, From: int64(s.from),
+	postings, err := s.match(ctx, store.MatchQuery{User: s.q.User, Kind: core.DocMessage, From: int64(s.from),
 		To: int64(s.to), Limit: s.Settings.Matches}, s.in.words)
 	if err != nil {
 		return nil, err
@@ -244,14 +245,14 @@ func (s *search) fullText(ctx context.Context) ([]candidate, error) {
 // maxMatch is the most terms of one MatchQuery.
 const maxMatch = 100
 
-func (s *Searcher) match(ctx context.Context, q core.MatchQuery, words []Word) (map[string]core.Posting, error) {
+func (s *Searcher) match(ctx context.Context, q store.MatchQuery, words []Word) (map[string]store.Posting, error) {
 	var terms []string
 	for _, w := range words {
 		terms = append(terms, w.Terms...)
 	}
 	slices.Sort(terms)
 	terms = slices.Compact(terms)
-	out := make(map[string]core.Posting, len(terms))
+	out := make(map[string]store.Posting, len(terms))
 	q.Limit /= max(1, (len(terms)+maxMatch-1)/maxMatch)
 	for batch := range slices.Chunk(terms, maxMatch) {
 		q.Terms = batch

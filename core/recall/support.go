@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Requirements for a supported claim, and bounds of the messages it is traced to.
@@ -29,16 +30,16 @@ func (s *Searcher) Support(claims []string, said []core.Message) [][]core.Messag
 
 // daybook holds the messages of one day in the form that ranking needs.
 type daybook struct {
-	dir      *core.Directory
-	postings map[string]core.Posting
+	dir      *store.Directory
+	postings map[string]store.Posting
 }
 
 func (a *Analyzer) daybook(said []core.Message) *daybook {
 	said = slices.SortedFunc(slices.Values(said), func(x, y core.Message) int { return cmp.Compare(x.ID, y.ID) })
-	d := &daybook{dir: &core.Directory{Segments: make([]core.DirectorySegment, 1)}, postings: map[string]core.Posting{}}
+	d := &daybook{dir: &store.Directory{Segments: make([]store.DirectorySegment, 1)}, postings: map[string]store.Posting{}}
 	for i := range said {
 		m := &said[i]
-		d.dir.Messages = append(d.dir.Messages, core.DirectoryEntry{ID: m.ID, Tokens: uint16(min(max(m.Tokens, 1), 65_535))})
+		d.dir.Messages = append(d.dir.Messages, store.DirectoryEntry{ID: m.ID, Tokens: uint16(min(max(m.Tokens, 1), 65_535))})
 		d.dir.Tokens += int64(m.Tokens)
 		for term, often := range a.Index(m.Text) {
 			p := d.postings[term]
@@ -79,7 +80,7 @@ func (r *ranking) adds(id core.MessageID, heard []bool) bool {
 		if heard[i] {
 			continue
 		}
-		heard[i] = slices.ContainsFunc(r.words[i].postings, func(p core.Posting) bool {
+		heard[i] = slices.ContainsFunc(r.words[i].postings, func(p store.Posting) bool {
 			_, ok := slices.BinarySearch(p.IDs, int64(id))
 			return ok
 		})

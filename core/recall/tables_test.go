@@ -10,12 +10,13 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/store"
 )
 
 // sqlStore is an SQL store that a world can be copied into.
 type sqlStore interface {
-	core.RecallStore
-	core.IndexStore
+	store.RecallStore
+	store.IndexStore
 	Days
 	DB() *sql.DB
 	Analyze(core.Analyzer)
@@ -95,7 +96,7 @@ func (w *world) embedInto(ctx context.Context, s sqlStore) {
 		}
 		if err == nil {
 			windows, through := Windows{}.Cut(day.Messages, day.Through, day.Closed)
-			err = s.PutWindows(ctx, core.PutWindows{User: me, Segment: day.Segment, Windows: windows, Through: through,
+			err = s.PutWindows(ctx, store.PutWindows{User: me, Segment: day.Segment, Windows: windows, Through: through,
 				Read: day.Messages, Closed: day.Closed, Config: "test", Now: saturday})
 		}
 		if err != nil {
@@ -110,9 +111,9 @@ func (w *world) embedInto(ctx context.Context, s sqlStore) {
 		if len(waiting) == 0 {
 			return
 		}
-		var results []core.EmbeddingResult
+		var results []store.EmbeddingResult
 		for _, e := range waiting {
-			results = append(results, core.EmbeddingResult{Kind: e.Kind, ID: e.ID, Revision: e.Revision,
+			results = append(results, store.EmbeddingResult{Kind: e.Kind, ID: e.ID, Revision: e.Revision,
 				Vector: padded(w.means(Windows{}.Text(e.Messages))), Passages: w.passages(e.Messages)})
 		}
 		if err := s.PutVectors(ctx, me, "test", results, saturday); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Threads reads plain threads.
@@ -62,12 +63,12 @@ type saidIn struct {
 
 // understand reads the query: its words, and the days among those of the messages.
 func (s *threadSearch) understand() {
-	var dir core.Directory
+	var dir store.Directory
 	for _, said := range s.said {
 		for _, m := range said.messages {
 			label := s.day(m)
 			if n := len(dir.Segments); n == 0 || dir.Segments[n-1].Label != label {
-				dir.Segments = append(dir.Segments, core.DirectorySegment{Label: label})
+				dir.Segments = append(dir.Segments, store.DirectorySegment{Label: label})
 			}
 		}
 	}
@@ -207,7 +208,7 @@ func (s *threadSearch) best() []core.ThreadHit {
 		if f.named {
 			s.found[i].weight += s.Settings.Date * max(most, 1)
 		}
-		e := core.DirectoryEntry{Role: 1}
+		e := store.DirectoryEntry{Role: 1}
 		if f.Message.Role == core.RoleUser {
 			e.Role = 0
 		}

@@ -219,7 +219,7 @@ func (w *wholeNum) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Days reads the days of the continuous thread, like core.DayStore.
+// Days reads the days of the continuous thread, like store.DayStore.
 type Days interface {
 	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
 	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,

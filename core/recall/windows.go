@@ -7,6 +7,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Sizes of windows, in tokens.
@@ -23,7 +24,7 @@ type Windows struct{}
 // one before, unless that does not fit with the next message. The last run of messages, if not full, becomes a window
 // only if closed. Through is the last message that is in a window, 0: none. To continue, pass the messages from that
 // one on, and its id as in.
-func (Windows) Cut(messages []core.Message, in core.MessageID, closed bool) (windows []core.TextWindow,
+func (Windows) Cut(messages []core.Message, in core.MessageID, closed bool) (windows []store.TextWindow,
 	through core.MessageID) {
 	start := 0
 	if len(messages) > 1 && messages[0].ID == in && !beside(messages[0], messages[1]) {
@@ -36,7 +37,7 @@ func (Windows) Cut(messages []core.Message, in core.MessageID, closed bool) (win
 		}
 		end := start + n
 		first, last := messages[start], messages[end-1]
-		windows = append(windows, core.TextWindow{User: first.User, Segment: first.Segment, First: first.ID, Last: last.ID,
+		windows = append(windows, store.TextWindow{User: first.User, Segment: first.Segment, First: first.ID, Last: last.ID,
 			Tokens: tokens})
 		through = messages[end-1].ID
 		if start = end; end < len(messages) && beside(messages[end-1], messages[end]) {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // dayOf returns messages of one day with the given numbers of tokens, and even ids from 10.
@@ -57,7 +58,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-func spans(windows []core.TextWindow) string {
+func spans(windows []store.TextWindow) string {
 	var out []string
 	for _, w := range windows {
 		out = append(out, fmt.Sprintf("%d-%d", w.First, w.Last))
@@ -102,7 +103,7 @@ func TestCutLosesNothing(t *testing.T) {
 	})
 }
 
-func checkSize(t *rapid.T, w core.TextWindow, tokens map[core.MessageID]int, last bool) {
+func checkSize(t *rapid.T, w store.TextWindow, tokens map[core.MessageID]int, last bool) {
 	sum := 0
 	for id := w.First; id <= w.Last; id += 2 {
 		sum += tokens[id]
@@ -156,7 +157,7 @@ func TestCut_longMessageIsCutOnce(t *testing.T) {
 				}
 				windows, through := Windows{}.Cut(day.Messages, day.Through, day.Closed)
 				if err == nil {
-					err = st.PutWindows(t.Context(), core.PutWindows{User: me, Segment: day.Segment, Windows: windows,
+					err = st.PutWindows(t.Context(), store.PutWindows{User: me, Segment: day.Segment, Windows: windows,
 						Through: through, Read: day.Messages, Closed: day.Closed, Config: "test", Now: saturday})
 				}
 				if err != nil {

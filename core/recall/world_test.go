@@ -16,6 +16,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/store"
 )
 
 const me core.UserID = 7
@@ -28,11 +29,11 @@ type world struct {
 	segments  []core.Segment
 	summaries []core.Summary
 	items     []core.Item
-	windows   []core.TextWindow
+	windows   []store.TextWindow
 	vectors   map[core.WindowID][]float32
 	means     func(text string) []float32
 	failing   error // returned by every read
-	asked     []core.MatchQuery
+	asked     []store.MatchQuery
 	names     map[string]core.Role
 }
 
@@ -136,20 +137,20 @@ func found(m core.Message, user core.UserID) bool {
 		m.Role != core.RoleTool
 }
 
-func (w *world) Directory(_ context.Context, user core.UserID) (*core.Directory, error) {
-	d := &core.Directory{Channels: []string{"telegram", "signal"}}
+func (w *world) Directory(_ context.Context, user core.UserID) (*store.Directory, error) {
+	d := &store.Directory{Channels: []string{"telegram", "signal"}}
 	places := map[core.SegmentID]int32{}
 	for _, s := range w.segments {
 		if s.User == user {
 			places[s.ID] = int32(len(d.Segments))
-			d.Segments = append(d.Segments, core.DirectorySegment{ID: s.ID, Label: s.Day.Label})
+			d.Segments = append(d.Segments, store.DirectorySegment{ID: s.ID, Label: s.Day.Label})
 		}
 	}
 	for _, m := range w.messages {
 		if !found(m, user) {
 			continue
 		}
-		e := core.DirectoryEntry{ID: m.ID, Segment: places[m.Segment], Tokens: uint16(m.Tokens)}
+		e := store.DirectoryEntry{ID: m.ID, Segment: places[m.Segment], Tokens: uint16(m.Tokens)}
 		e.Channel = uint8(slices.Index(d.Channels, m.Channel))
 		if m.Role == core.RoleAssistant {
 			e.Role = 1
@@ -160,7 +161,7 @@ func (w *world) Directory(_ context.Context, user core.UserID) (*core.Directory,
 	return d, w.failing
 }
 
-func (w *world) Match(_ context.Context, q core.MatchQuery) ([]core.Posting, error) {
+func (w *world) Match(_ context.Context, q store.MatchQuery) ([]store.Posting, error) {
 	w.asked = append(w.asked, q)
 	docs := map[int64]string{}
 	for _, m := range w.messages {
@@ -178,21 +179,21 @@ func (w *world) Match(_ context.Context, q core.MatchQuery) ([]core.Posting, err
 			docs[int64(i.ID)] = i.Content
 		}
 	}
-	postings := map[string]*core.Posting{}
+	postings := map[string]*store.Posting{}
 	for id, text := range docs {
 		if id < q.From || q.To > 0 && id > q.To {
 			continue
 		}
 		for term, n := range w.a.Index(text) {
 			if postings[term] == nil {
-				postings[term] = &core.Posting{Term: term}
+				postings[term] = &store.Posting{Term: term}
 			}
 			if postings[term].IDs = append(postings[term].IDs, id); n > 1 {
 				postings[term].Often = append(postings[term].Often, id)
 			}
 		}
 	}
-	var out []core.Posting
+	var out []store.Posting
 	for _, term := range q.Terms {
 		if p := postings[term]; p != nil {
 			slices.Sort(p.IDs)
@@ -223,24 +224,24 @@ func (w *world) SummariesOf(_ context.Context, user core.UserID, ids []core.Segm
 	return out, w.failing
 }
 
-func (w *world) Nearest(_ context.Context, q core.NearestQuery) ([]core.Neighbour, error) {
-	var out []core.Neighbour
+func (w *world) Nearest(_ context.Context, q store.NearestQuery) ([]store.Neighbour, error) {
+	var out []store.Neighbour
 	for _, window := range w.windows {
 		if v := w.vectors[window.ID]; window.User == q.User && q.Kind == core.VectorWindow && q.Config == "test" && v != nil {
-			out = append(out, core.Neighbour{ID: int64(window.ID), Distance: 1 - dot(v, q.Vector)})
+			out = append(out, store.Neighbour{ID: int64(window.ID), Distance: 1 - dot(v, q.Vector)})
 		}
 	}
 	for _, i := range w.items {
 		if i.User == q.User && q.Kind == core.VectorItem {
-			out = append(out, core.Neighbour{ID: int64(i.ID), Distance: 1 - dot(meaning(i.Content), q.Vector)})
+			out = append(out, store.Neighbour{ID: int64(i.ID), Distance: 1 - dot(meaning(i.Content), q.Vector)})
 		}
 	}
-	slices.SortFunc(out, func(a, b core.Neighbour) int { return cmp.Compare(a.Distance, b.Distance) })
+	slices.SortFunc(out, func(a, b store.Neighbour) int { return cmp.Compare(a.Distance, b.Distance) })
 	return out[:min(len(out), q.K)], w.failing
 }
 
-func (w *world) Windows(_ context.Context, user core.UserID, ids []core.WindowID) ([]core.TextWindow, error) {
-	var out []core.TextWindow
+func (w *world) Windows(_ context.Context, user core.UserID, ids []core.WindowID) ([]store.TextWindow, error) {
+	var out []store.TextWindow
 	for _, window := range w.windows {
 		if window.User == user && slices.Contains(ids, window.ID) {
 			out = append(out, window)

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Listen listens on an address, which the configuration key sets.
@@ -146,7 +146,7 @@ type Site struct {
 // SchemaStore is the part of a store that /readyz asks.
 type SchemaStore interface {
 	Ping(ctx context.Context) error
-	Schema(ctx context.Context) (core.Schema, error)
+	Schema(ctx context.Context) (store.Schema, error)
 }
 
 // Handler serves the site.

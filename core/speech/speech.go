@@ -21,13 +21,14 @@ import (
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/media"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/words"
 )
 
 // Store is the part of a store that a Worker uses.
 type Store interface {
-	core.SpeechStore
+	store.SpeechStore
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 }
 
@@ -116,7 +117,7 @@ func (w *Worker) keep(ctx context.Context, j *core.Job, to core.Address, sound m
 		return w.failed(ctx, j, err)
 	}
 	now := w.Now()
-	err = w.Store.Spoken(ctx, core.Spoken{User: j.User, Message: core.MessageID(j.Ref), Attachment: a, Lease: j.Lease,
+	err = w.Store.Spoken(ctx, store.Spoken{User: j.User, Message: core.MessageID(j.Ref), Attachment: a, Lease: j.Lease,
 		Now: now, Delivery: core.NewDelivery{To: to, Kind: core.DeliverVoice, Expires: now.Add(fresh),
 			Parts: []core.Part{{Attachment: &a, Quiet: true}}}})
 	if errors.Is(err, core.ErrNotFound) { // it was redacted while it was spoken

@@ -14,13 +14,14 @@ import (
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/media"
 	"github.com/everthread/everthread/core/speech"
+	"github.com/everthread/everthread/core/store"
 )
 
 // desk is a store with one answer to be spoken, and records what happens to it.
 type desk struct {
 	answer core.Message
 	job    core.Job
-	spoken []core.Spoken
+	spoken []store.Spoken
 	gave   []string    // causes of giving up
 	later  []time.Time // retries
 	ended  int
@@ -43,7 +44,7 @@ func (d *desk) Messages(context.Context, core.UserID, []core.MessageID) ([]core.
 	return []core.Message{d.answer}, nil
 }
 
-func (d *desk) Spoken(_ context.Context, s core.Spoken) error {
+func (d *desk) Spoken(_ context.Context, s store.Spoken) error {
 	if d.gone {
 		return core.ErrNotFound
 	}

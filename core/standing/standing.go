@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/words"
@@ -100,7 +101,7 @@ func (s *Standing) Beyond(ctx context.Context, user core.UserID, language string
 // Add prepares a standing instruction in a person's words. add is nil if same has the same
 // meaning. A refusal is a sentence in language that wraps core.ErrRefused.
 func (s *Standing) Add(ctx context.Context, user core.UserID, language, wish string,
-	now time.Time) (add *core.AddInstruction, same core.Instruction, err error) {
+	now time.Time) (add *effect.AddInstruction, same core.Instruction, err error) {
 	here, err := s.Store.Instructions(ctx, user)
 	if err != nil {
 		return nil, same, fmt.Errorf("list standing instructions: %w", err)
@@ -110,7 +111,7 @@ func (s *Standing) Add(ctx context.Context, user core.UserID, language, wish str
 
 // AddAll prepares several instructions, all or none. It omits those that exist already.
 func (s *Standing) AddAll(ctx context.Context, user core.UserID, language string, wishes []string,
-	now time.Time) (adds []core.AddInstruction, err error) {
+	now time.Time) (adds []effect.AddInstruction, err error) {
 	here, err := s.Store.Instructions(ctx, user)
 	if err != nil {
 		return nil, fmt.Errorf("list standing instructions: %w", err)
@@ -129,7 +130,7 @@ func (s *Standing) AddAll(ctx context.Context, user core.UserID, language string
 
 // beside prepares an instruction in addition to those that are here.
 func (s *Standing) beside(here []core.Instruction, user core.UserID, language, wish string,
-	now time.Time) (add *core.AddInstruction, same core.Instruction, err error) {
+	now time.Time) (add *effect.AddInstruction, same core.Instruction, err error) {
 	i, err := s.admit(language, wish)
 	if err != nil {
 		return nil, same, err
@@ -148,7 +149,7 @@ func (s *Standing) beside(here []core.Instruction, user core.UserID, language, w
 		return nil, same, core.Refuse(w.NoRoom, words.Number(language, s.most()))
 	}
 	i.User, i.CreatedAt = user, now
-	return &core.AddInstruction{Instruction: i, Digest: digest, Max: s.Settings.MaxActive, MaxTokens: s.room(), At: now},
+	return &effect.AddInstruction{Instruction: i, Digest: digest, Max: s.Settings.MaxActive, MaxTokens: s.room(), At: now},
 		same, nil
 }
 
@@ -243,5 +244,5 @@ func (s *Standing) proposeTool(ctx context.Context, use core.ToolUse, in struct 
 		return core.ResultOf(proposed{Status: "exists", Text: same.Text})
 	}
 	return core.ResultOf(proposed{Status: "asked", Text: add.Instruction.Text, Note: awaited},
-		core.ProposeInstruction{Text: add.Instruction.Text})
+		effect.ProposeInstruction{Text: add.Instruction.Text})
 }

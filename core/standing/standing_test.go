@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/standing"
 )
@@ -177,7 +178,7 @@ func TestTheModelMayOnlyPropose(t *testing.T) {
 			Arguments: json.RawMessage(arguments)})
 	}
 	got, err := use(`{"text":"answer in\nGerman"}`)
-	if err != nil || len(got.Effects) != 1 || got.Effects[0] != (core.ProposeInstruction{Text: "answer in German"}) ||
+	if err != nil || len(got.Effects) != 1 || got.Effects[0] != (effect.ProposeInstruction{Text: "answer in German"}) ||
 		!strings.Contains(got.Text, `"status":"asked"`) {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -12,10 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/llm/llmtest"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/loops"
 	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -84,8 +86,8 @@ func (c corpusCase) outcome(t *testing.T, language string) map[string]string {
 	n.sum.Due = func(s core.Settings, said time.Time, text, language string) time.Time {
 		return loops.Due(n.sum.Calendar, s, said, text, language)
 	}
-	_, err = n.store.Note(t.Context(), core.Note{User: n.user.ID, Now: n.now, Effects: []core.Effect{
-		core.OpenLoop{Loop: core.Loop{ID: 57, Text: said[language][0]}, At: n.now.AddDate(0, 0, -1)}}})
+	_, err = n.store.Note(t.Context(), store.Note{User: n.user.ID, Now: n.now, Effects: []core.Effect{
+		effect.OpenLoop{Loop: core.Loop{ID: 57, Text: said[language][0]}, At: n.now.AddDate(0, 0, -1)}}})
 	must(t, err)
 	n.exchange(said[language][1:]...)
 	calls := 0

@@ -13,6 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -60,7 +61,7 @@ func operators(m *core.ModelError) bool {
 // fail records a failure and when the summary is tried again. The person reads why on the day's page.
 func (s *Summarizer) fail(ctx context.Context, j *core.Job, w *work, m *core.ModelError, cause error) error {
 	now, g := s.Now(), w.segment
-	f := core.FailedSummary{User: j.User, Segment: g.ID, Lease: j.Lease, Cause: plain(m, cause), Config: s.Settings.Config,
+	f := store.FailedSummary{User: j.User, Segment: g.ID, Lease: j.Lease, Cause: plain(m, cause), Config: s.Settings.Config,
 		Since: g.FailedAt, Post: s.wanted(w), Now: now}
 	if f.Since.IsZero() {
 		f.Since = now
@@ -104,7 +105,7 @@ func (s *Summarizer) tellOwner(ctx context.Context, cause string) error {
 	}
 	now := s.Now()
 	said := fmt.Sprintf(say(s.language(owner)).OwnerFailed, text.Shorten(markup.Plain(cause), 300))
-	n := core.Note{User: owner.ID, Once: "summaries:" + s.Calendar.Day(owner.Settings, now).Label, Now: now,
+	n := store.Note{User: owner.ID, Once: "summaries:" + s.Calendar.Day(owner.Settings, now).Label, Now: now,
 		Messages: []core.NewMessage{s.notice(said, now)}, Deliveries: s.deliveries(targets, core.DeliverNotice, said)}
 	_, err = s.Store.Note(ctx, n)
 	return err

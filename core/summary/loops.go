@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Bounds of the open loops of a request.
@@ -114,11 +115,11 @@ func closes(b bullet, l core.Loop, said []core.Message) bool {
 }
 
 // named returns the open loops of a summary that rest on messages.
-func (s *Summarizer) named(w *work, d draft) []core.NamedLoop {
-	var out []core.NamedLoop
+func (s *Summarizer) named(w *work, d draft) []store.NamedLoop {
+	var out []store.NamedLoop
 	for _, b := range d.bullets {
 		if b.section == openLoops && len(b.refs) > 0 {
-			out = append(out, core.NamedLoop{Loop: b.loop, Text: b.text, Sources: b.refs,
+			out = append(out, store.NamedLoop{Loop: b.loop, Text: b.text, Sources: b.refs,
 				Due: s.Due(w.user.Settings, w.segment.Day.Start, b.text, s.language(w.user))})
 		}
 	}

@@ -6,14 +6,16 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/llm/llmtest"
+	"github.com/everthread/everthread/core/store"
 )
 
 // leaves opens loop 57 a day before the first messages.
 func (n *night) leaves(text string, due time.Time) {
 	n.t.Helper()
-	_, err := n.store.Note(n.t.Context(), core.Note{User: n.user.ID, Now: n.now, Effects: []core.Effect{
-		core.OpenLoop{Loop: core.Loop{ID: 57, Text: text, Due: due}, At: n.now.AddDate(0, 0, -1)}}})
+	_, err := n.store.Note(n.t.Context(), store.Note{User: n.user.ID, Now: n.now, Effects: []core.Effect{
+		effect.OpenLoop{Loop: core.Loop{ID: 57, Text: text, Due: due}, At: n.now.AddDate(0, 0, -1)}}})
 	must(n.t, err)
 }
 
@@ -48,8 +50,8 @@ func TestSettled_closesWithUndo(t *testing.T) {
 	n.now = n.now.Add(time.Minute)
 	x, err := n.store.Undoable(t.Context(), n.user.ID, 57, n.now)
 	must(t, err)
-	_, err = n.store.Note(t.Context(), core.Note{User: n.user.ID, Now: n.now,
-		Effects: []core.Effect{core.Undo{X: x, At: n.now}}})
+	_, err = n.store.Note(t.Context(), store.Note{User: n.user.ID, Now: n.now,
+		Effects: []core.Effect{effect.Undo{X: x, At: n.now}}})
 	must(t, err)
 	n.now = n.now.Add(time.Minute)
 	n.exchange("f", "g", "h", "i", "j")

@@ -11,8 +11,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/llm/llmtest"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/summary"
 )
 
@@ -35,7 +37,7 @@ func (n *night) until(day, hour int) {
 // sent returns the texts of the deliveries of a kind, oldest first.
 func (n *night) sent(kind core.DeliveryKind) []string {
 	n.t.Helper()
-	ds, err := n.store.Deliveries(n.t.Context(), core.DeliveryQuery{User: n.user.ID, Limit: 50})
+	ds, err := n.store.Deliveries(n.t.Context(), store.DeliveryQuery{User: n.user.ID, Limit: 50})
 	must(n.t, err)
 	var out []string
 	for i := len(ds) - 1; i >= 0; i-- {
@@ -107,8 +109,8 @@ func TestPost_leavesOutWhatWasClosed(t *testing.T) {
 	must(t, err)
 	for _, l := range open {
 		if l.Text == "Call Karim" {
-			_, err = n.store.Note(t.Context(), core.Note{User: n.user.ID, Now: n.now,
-				Effects: []core.Effect{core.CloseLoop{Loop: l.ID, At: n.now}}})
+			_, err = n.store.Note(t.Context(), store.Note{User: n.user.ID, Now: n.now,
+				Effects: []core.Effect{effect.CloseLoop{Loop: l.ID, At: n.now}}})
 			must(t, err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/words"
 )
@@ -37,7 +38,7 @@ func (s *Summarizer) Finalize(ctx context.Context) error {
 		return err
 	}
 	for _, g := range due {
-		err := s.Store.Enqueue(ctx, core.NewJob{User: g.User, Queue: core.QueueSummarize, Key: core.SummaryKey,
+		err := s.Store.Enqueue(ctx, store.NewJob{User: g.User, Queue: core.QueueSummarize, Key: core.SummaryKey,
 			Ref: int64(g.ID), RunAt: now, Unique: true})
 		if err != nil {
 			return err
@@ -92,7 +93,7 @@ func (s *Summarizer) miss(ctx context.Context, days []core.Segment) error {
 	if err != nil {
 		return err
 	}
-	p := core.PutPost{User: u.ID, State: core.PostMissed, Now: now}
+	p := store.PutPost{User: u.ID, State: core.PostMissed, Now: now}
 	if s.forward(u) != "off" && !u.Settings.Paused {
 		targets, err := s.Planner.Plan(ctx, u, s.forward(u) == "all")
 		if err != nil {
@@ -124,7 +125,7 @@ func (s *Summarizer) post(ctx context.Context, g core.Segment, newest bool) erro
 	if err != nil {
 		return err
 	}
-	p := core.PutPost{User: g.User, Segment: g.ID, State: core.PostSkipped, Now: now}
+	p := store.PutPost{User: g.User, Segment: g.ID, State: core.PostSkipped, Now: now}
 	expires := g.Day.Post.Add(s.Settings.PostExpires)
 	if !newest || s.forward(u) == "off" || u.Settings.Paused || !now.Before(expires) || g.SummaryVersion == 0 || g.Hidden {
 		return s.Store.PutPost(ctx, p)

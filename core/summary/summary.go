@@ -16,18 +16,19 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Store is the part of a store that a Summarizer uses.
 type Store interface {
-	core.SummaryStore
+	store.SummaryStore
 	// Loops lists open loops, newest mention first.
 	Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error)
-	Note(ctx context.Context, n core.Note) (core.Noted, error)
-	Enqueue(ctx context.Context, jobs ...core.NewJob) error
+	Note(ctx context.Context, n store.Note) (store.Noted, error)
+	Enqueue(ctx context.Context, jobs ...store.NewJob) error
 	SummarizeImported(ctx context.Context, now time.Time, limit int) (int, error)
-	core.UsageStore
-	core.DayStore
+	store.UsageStore
+	store.DayStore
 }
 
 // Grounds finds the messages that claims rest on.
@@ -185,7 +186,7 @@ func (s *Summarizer) transcript(ctx context.Context, g core.Segment, after core.
 
 // write generates the summary and stores it.
 func (s *Summarizer) write(ctx context.Context, w *work) error {
-	p := core.PutSummary{SameLoop: s.SameLoop, Lease: w.job.Lease, Final: w.final, Edits: w.segment.Edits, Day: w.today,
+	p := store.PutSummary{SameLoop: s.SameLoop, Lease: w.job.Lease, Final: w.final, Edits: w.segment.Edits, Day: w.today,
 		Now: s.Now(), Post: s.wanted(w)}
 	p.Summary = core.Summary{User: w.user.ID, Segment: w.segment.ID, Label: w.segment.Day.Label, Final: w.final}
 	p.ReadTo = w.readTo

@@ -16,6 +16,7 @@ import (
 	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/llm/llmtest"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 	"github.com/everthread/everthread/core/summary"
@@ -115,7 +116,7 @@ func (n *night) exchange(texts ...string) core.MessageID {
 	for _, text := range texts {
 		n.n++
 		c := core.Claim{Worker: "w", Now: n.now, Until: n.now.Add(time.Minute)}
-		out, err := n.store.Append(n.t.Context(), core.Append{User: n.user.ID, Identity: n.at.ID, Now: n.now,
+		out, err := n.store.Append(n.t.Context(), store.Append{User: n.user.ID, Identity: n.at.ID, Now: n.now,
 			RunAt: n.now, Claim: &c, Events: []core.Inbound{{Address: n.at.Address, EventID: fmt.Sprint(n.n),
 				NativeID: fmt.Sprint(n.n)}},
 			Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: 5,
@@ -270,7 +271,7 @@ func TestWhatRestsOnNothingIsNotPosted(t *testing.T) {
 	must(t, n.sum.Finalize(t.Context()))
 	n.work()
 	must(t, n.sum.Post(t.Context()))
-	ds, err := n.store.Deliveries(t.Context(), core.DeliveryQuery{User: n.user.ID, Limit: 10})
+	ds, err := n.store.Deliveries(t.Context(), store.DeliveryQuery{User: n.user.ID, Limit: 10})
 	must(t, err)
 	if len(ds) != 1 || ds[0].Parts[0].Part.Text != "Summary: Thursday 19 November 2026\n\nTea.\n\nGoals\n• tea" {
 		t.Errorf("posted %+v", ds)
@@ -304,7 +305,7 @@ func TestTheNightClosesTheDayAndTheMorningPostsIt(t *testing.T) {
 	for range 3 {
 		must(t, n.sum.Post(t.Context()))
 	}
-	ds, err := n.store.Deliveries(t.Context(), core.DeliveryQuery{User: n.user.ID, Limit: 10})
+	ds, err := n.store.Deliveries(t.Context(), store.DeliveryQuery{User: n.user.ID, Limit: 10})
 	must(t, err)
 	if len(ds) != 1 || !ds[0].Parts[0].Part.Quiet || ds[0].Why != "home" ||
 		!strings.Contains(ds[0].Parts[0].Part.Text, "Tea.") {
@@ -375,7 +376,7 @@ func TestALateMessageRewritesAFinalSummaryWithoutAPost(t *testing.T) {
 	if g := n.segment(first); g.Stale || g.SummaryVersion != 2 || g.Post != core.PostDone {
 		t.Errorf("got %+v", g)
 	}
-	ds, err := n.store.Deliveries(t.Context(), core.DeliveryQuery{User: n.user.ID, Limit: 10})
+	ds, err := n.store.Deliveries(t.Context(), store.DeliveryQuery{User: n.user.ID, Limit: 10})
 	must(t, err)
 	if len(ds) != 1 {
 		t.Errorf("got %d posts, want 1", len(ds))

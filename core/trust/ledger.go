@@ -10,11 +10,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // LedgerStore is the part of a store that a Ledger uses.
 type LedgerStore interface {
-	Grant(ctx context.Context, g core.Grant) (granted int, err error)
+	Grant(ctx context.Context, g store.Grant) (granted int, err error)
 	Spend(ctx context.Context, user core.UserID, day string, u core.Usage) error
 	ReserveCall(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error)
 	SettleCall(ctx context.Context, user core.UserID, day string, n int, u core.Usage) error
@@ -124,7 +125,7 @@ func (l *Ledger) refill(ctx context.Context, n int) error {
 
 func (l *Ledger) grant(ctx context.Context, day string, used, want int) error {
 	now := l.Now()
-	got, err := l.Store.Grant(ctx, core.Grant{Day: day, Worker: l.Worker, Used: used, Want: want, PerDay: l.PerDay,
+	got, err := l.Store.Grant(ctx, store.Grant{Day: day, Worker: l.Worker, Used: used, Want: want, PerDay: l.PerDay,
 		Now: now, Until: now.Add(l.Lease)})
 	if err != nil {
 		return fmt.Errorf("get tokens of the day: %w", err)
@@ -227,7 +228,7 @@ func (l *Ledger) Close(ctx context.Context) {
 	l.mu.Lock()
 	day, used := l.day, l.used+l.reserved
 	l.mu.Unlock()
-	if _, err := l.Store.Grant(ctx, core.Grant{Day: day, Worker: l.Worker, Used: used, PerDay: l.PerDay, Now: l.Now(),
+	if _, err := l.Store.Grant(ctx, store.Grant{Day: day, Worker: l.Worker, Used: used, PerDay: l.PerDay, Now: l.Now(),
 		Until: l.Now()}); err != nil {
 		l.Log.Warn("tokens of the day not given back", zap.Error(err))
 	}

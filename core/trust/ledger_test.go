@@ -14,18 +14,19 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
 // grants stores what processes were granted, as a store does.
 type grants struct {
 	mu      sync.Mutex
-	rows    map[string]core.Grant
+	rows    map[string]store.Grant
 	has     map[string]int
 	charged map[core.UserID]int
 }
 
-func (g *grants) Grant(_ context.Context, a core.Grant) (int, error) {
+func (g *grants) Grant(_ context.Context, a store.Grant) (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	others, key := 0, a.Day+a.Worker
@@ -136,7 +137,7 @@ func TestAUsersDayBoundsWhatIsCalledForThem(t *testing.T) {
 }
 
 func newGrants() *grants {
-	return &grants{rows: map[string]core.Grant{}, has: map[string]int{}, charged: map[core.UserID]int{}}
+	return &grants{rows: map[string]store.Grant{}, has: map[string]int{}, charged: map[core.UserID]int{}}
 }
 
 func ledger(g *grants, worker string, perDay int, now func() time.Time) *trust.Ledger {

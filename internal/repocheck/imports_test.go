@@ -139,8 +139,14 @@ func roomOf(dir string) string {
 }
 
 func isFeature(room string) bool { return strings.HasPrefix(room, "core/") }
-func isStore(room string) bool   { return strings.HasPrefix(room, "core/store") }
+func isStore(room string) bool   { return strings.HasPrefix(room, "core/store/") }
 func isAdapter(room string) bool { return strings.HasPrefix(room, "adapters/") }
+
+// isVocabulary is true for what everybody but a leaf may import beside core: ports and their parameters, effects, and
+// the rows of an export.
+func isVocabulary(room string) bool {
+	return slices.Contains([]string{"core/store", "core/effect", "core/archive"}, room)
+}
 
 // isTier is true for the rooms between features and the vocabulary: features and
 // adapters may import them, and they import none of those.
@@ -247,6 +253,13 @@ func refusal(name, dir, target string) string {
 func arrow(from, to string) string {
 	switch {
 	case from == to, to == "core", from == "cmd", isBeside(from):
+		return ""
+	case isVocabulary(from):
+		if from == "core/store" && to == "core/effect" {
+			return ""
+		}
+		return "the vocabulary imports no feature"
+	case isVocabulary(to) && !isLeaf(from):
 		return ""
 	case isOperators(to):
 		return "only cmd imports what operators use"

@@ -13,7 +13,9 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -142,12 +144,12 @@ func (r *Room) edit(v *web.Visit) error {
 			fmt.Sprintf(say(v.Lang).Act.EditLong, web.Size(v.Lang, maxText)))
 	}
 	text = withFiles(text, m.Attachments)
-	return r.repeat(v, path, core.Regenerate{Message: m.ID, Text: &text, Tokens: r.Tokens.Count(text), At: v.Now})
+	return r.repeat(v, path, effect.Regenerate{Message: m.ID, Text: &text, Tokens: r.Tokens.Count(text), At: v.Now})
 }
 
 // again has a message answered again.
 func (r *Room) again(v *web.Visit, m core.Message, path string) error {
-	return r.repeat(v, path, core.Regenerate{Message: m.ID, At: v.Now})
+	return r.repeat(v, path, effect.Regenerate{Message: m.ID, At: v.Now})
 }
 
 func (r *Room) repeat(v *web.Visit, path string, e core.Effect) error {
@@ -167,7 +169,7 @@ func (r *Room) choose(v *web.Visit, m core.Message, path string) error {
 	if err != nil {
 		return core.ErrNotFound
 	}
-	err = v.Act("choose an answer", path, "", core.ChooseAnswer{Message: m.ID, Turn: core.TurnID(turn), At: v.Now})
+	err = v.Act("choose an answer", path, "", effect.ChooseAnswer{Message: m.ID, Turn: core.TurnID(turn), At: v.Now})
 	if errors.Is(err, core.ErrRefused) {
 		return web.Because(http.StatusConflict, say(v.Lang).Act.Busy)
 	}
@@ -193,9 +195,9 @@ func (r *Room) unsend(v *web.Visit, m core.Message, path string) error {
 	if err != nil {
 		return err
 	}
-	effects := []core.Effect{core.Redact{Message: m.ID, At: v.Now}}
+	effects := []core.Effect{effect.Redact{Message: m.ID, At: v.Now}}
 	for _, a := range said {
-		effects = append(effects, core.Redact{Message: a.ID, At: v.Now})
+		effects = append(effects, effect.Redact{Message: a.ID, At: v.Now})
 	}
 	return v.Act("undo", path, say(v.Lang).Act.Undone, effects...)
 }
@@ -208,7 +210,7 @@ func (r *Room) answerTo(v *web.Visit, m core.Message) ([]core.Message, error) {
 	if m.Turn == 0 {
 		return nil, nil
 	}
-	all, _, err := r.Store.Timeline(v.Context(), core.TimelineQuery{User: v.User.ID, Thread: m.Thread, After: m.ID,
+	all, _, err := r.Store.Timeline(v.Context(), store.TimelineQuery{User: v.User.ID, Thread: m.Thread, After: m.ID,
 		Limit: besides})
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
@@ -273,7 +275,7 @@ func (r *Room) newest(v *web.Visit, s stretch, all []*entry) error {
 	if s.later > 0 || last == nil || last.Redacted {
 		return nil
 	}
-	ms, _, err := r.Store.Timeline(v.Context(), core.TimelineQuery{User: v.User.ID, Thread: last.Thread, Limit: liveSize})
+	ms, _, err := r.Store.Timeline(v.Context(), store.TimelineQuery{User: v.User.ID, Thread: last.Thread, Limit: liveSize})
 	if err != nil {
 		return fmt.Errorf("read the newest messages: %w", err)
 	}
@@ -347,7 +349,7 @@ func answerOf(all []*entry, turn core.TurnID) *entry {
 }
 
 // variants links an answer, or a message whose chosen answer has no entry, to the other answers.
-func (r *Room) variants(v *web.Visit, s stretch, all []*entry, a core.Answered) error {
+func (r *Room) variants(v *web.Visit, s stretch, all []*entry, a effect.Answered) error {
 	n := slices.Index(a.Turns, a.Chosen)
 	if n < 0 {
 		return nil
@@ -380,12 +382,12 @@ func (r *Room) variants(v *web.Visit, s stretch, all []*entry, a core.Answered) 
 }
 
 // doneBy names the lasting actions of the answers that are not shown.
-func (r *Room) doneBy(v *web.Visit, s stretch, a core.Answered) ([]string, error) {
+func (r *Room) doneBy(v *web.Visit, s stretch, a effect.Answered) ([]string, error) {
 	n := slices.IndexFunc(s.messages, func(m core.Message) bool { return m.ID == a.Message })
 	if n < 0 {
 		return nil, nil
 	}
-	ms, _, err := r.Store.Timeline(v.Context(), core.TimelineQuery{User: v.User.ID, Thread: s.messages[n].Thread,
+	ms, _, err := r.Store.Timeline(v.Context(), store.TimelineQuery{User: v.User.ID, Thread: s.messages[n].Thread,
 		After: a.Message, Answers: true, Limit: besides})
 	if err != nil {
 		return nil, fmt.Errorf("read the other answers: %w", err)

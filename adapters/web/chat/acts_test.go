@@ -14,6 +14,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 )
 
 // letters counts one token per letter.
@@ -123,7 +124,7 @@ func TestAnEditedMessageIsAnsweredAnew(t *testing.T) {
 	p.Post(edit, url.Values{"text": {" "}}).Wants(t, http.StatusBadRequest, "Write something")
 	p.Post(edit, url.Values{"text": {strings.Repeat("x", maxText+1)}}).Wants(t, http.StatusRequestEntityTooLarge)
 	p.Post(edit, url.Values{"text": {"a riddle?"}}).Wants(t, http.StatusSeeOther)
-	if e, ok := w.Gate.Acted[0].(core.Regenerate); !ok || e.Tokens != len("a riddle?") || len(w.Gate.Acted) != 1 {
+	if e, ok := w.Gate.Acted[0].(effect.Regenerate); !ok || e.Tokens != len("a riddle?") || len(w.Gate.Acted) != 1 {
 		t.Errorf("it did %+v", w.Gate.Acted)
 	}
 	p.Answers("a badger")

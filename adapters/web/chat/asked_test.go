@@ -13,6 +13,8 @@ import (
 
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // rebuilder returns the same prompt for every snapshot.
@@ -61,7 +63,7 @@ func TestRememberThis(t *testing.T) {
 		"type": {"preference"}})
 	a.Wants(t, http.StatusSeeOther)
 	p.Get(a.Header.Get("Location")).Wants(t, 200, "Remembered.")
-	items, err := w.Store.Items(w.Context, core.ItemQuery{User: p.User.ID, Limit: 10})
+	items, err := w.Store.Items(w.Context, store.ItemQuery{User: p.User.ID, Limit: 10})
 	w.Must(err)
 	if len(items) != 1 || items[0].Theme != "health" || items[0].Type != core.ItemPreference ||
 		items[0].SourceMessage != 1 || items[0].Content != "Allergic to nuts" {
@@ -85,7 +87,7 @@ func TestForgettingIsAskedFor(t *testing.T) {
 	}
 	p.Post("/m/1/forget", nil).Wants(t, http.StatusSeeOther)
 	if !slices.ContainsFunc(w.Gate.Acted, func(e core.Effect) bool {
-		r, ok := e.(core.Redact)
+		r, ok := e.(effect.Redact)
 		return ok &&
 			r.Message == 1
 	}) {
@@ -157,7 +159,7 @@ func TestThreadsAreFoundToo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
-	_, err := w.Gate.Act(w.Context, p.User.ID, core.OpenThread{Identity: p.Door.ID, Title: "Garden & co",
+	_, err := w.Gate.Act(w.Context, p.User.ID, effect.OpenThread{Identity: p.Door.ID, Title: "Garden & co",
 		At: w.Clock.Now()})
 	w.Must(err)
 	threads, err := w.Store.Threads(w.Context, p.User.ID, 1)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/words"
 )
@@ -72,7 +74,7 @@ func (r *Room) compose(v *web.Visit, p place) (compose, error) {
 
 // failed reports whether the last message of a place is a notice: a turn gave up, and its messages wait for an answer.
 func (r *Room) failed(v *web.Visit, p place) bool {
-	ms, _, err := r.Store.Timeline(v.Context(), core.TimelineQuery{User: v.User.ID, Thread: p.thread.ID, Limit: 1})
+	ms, _, err := r.Store.Timeline(v.Context(), store.TimelineQuery{User: v.User.ID, Thread: p.thread.ID, Limit: 1})
 	return err == nil && len(ms) == 1 && ms[0].Kind == core.KindNotice
 }
 
@@ -331,7 +333,7 @@ func (r *Room) stop(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Act("stop", p.path(), words.Unfinished(v.Lang, core.FinishStopped).Why, core.StopTurn{Thread: p.thread.ID})
+	return v.Act("stop", p.path(), words.Unfinished(v.Lang, core.FinishStopped).Why, effect.StopTurn{Thread: p.thread.ID})
 }
 
 func (r *Room) retry(v *web.Visit) error {
@@ -339,7 +341,7 @@ func (r *Room) retry(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Act("retry", p.path(), "", core.RetryTurn{Thread: p.thread.ID, At: v.Now})
+	return v.Act("retry", p.path(), "", effect.RetryTurn{Thread: p.thread.ID, At: v.Now})
 }
 
 func (r *Room) postedPlace(v *web.Visit) (place, error) {

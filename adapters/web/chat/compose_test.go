@@ -17,6 +17,8 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 const nonce = "aaaabbbbccccddddeeee"
@@ -266,7 +268,7 @@ func TestAContinuousMessageDoesNotFollowTheDoor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
-	_, err := w.Gate.Act(w.Context, p.User.ID, core.OpenThread{Identity: p.Door.ID, Title: "Elsewhere", At: w.Clock.Now()})
+	_, err := w.Gate.Act(w.Context, p.User.ID, effect.OpenThread{Identity: p.Door.ID, Title: "Elsewhere", At: w.Clock.Now()})
 	w.Must(err)
 	p.Upload("/messages", map[string]string{"text": "to the continuous one", "nonce": nonce}, nil)
 	p.Get("/").Wants(t, 200, "to the continuous one")
@@ -303,7 +305,7 @@ func commitFailed(p *webtest.Person, t *core.Turn) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.Store.Note(p.Context, core.Note{User: p.User.ID, Now: p.Clock.Now(),
+	_, err = p.Store.Note(p.Context, store.Note{User: p.User.ID, Now: p.Clock.Now(),
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "The model is down. /retry",
 			SentAt: p.Clock.Now()}}})
 	return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/when"
 	"github.com/everthread/everthread/core/words"
 )
@@ -229,7 +230,7 @@ func (r *Room) summaryCard(v *web.Visit, p place) (*summaryCard, error) {
 		s.About = aboutSummary(v, one)
 		for _, id := range one.Settled() {
 			x, err := r.Store.Undoable(v.Context(), v.User.ID, int64(id), v.Now)
-			if err == nil && x.Kind == core.UndoLoop && x.Ended {
+			if err == nil && x.Kind == effect.UndoLoop && x.Ended {
 				s.Settled = append(s.Settled, promise{ID: x.ID, Text: web.OneLine(x.Text)})
 			} else if err != nil && !errors.Is(err, core.ErrNotFound) {
 				return nil, fmt.Errorf("read a settled loop: %w", err)
@@ -340,7 +341,7 @@ func (r *Room) regenerate(v *web.Visit) error {
 		return err
 	}
 	return v.Act("summarize", "/day/"+label, say(v.Lang).SummaryComing,
-		core.Summarize{Segment: g.ID, At: v.Now})
+		effect.Summarize{Segment: g.ID, At: v.Now})
 }
 
 type calendar struct {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func TestTodayShowsWhatWasSaid(t *testing.T) {
@@ -69,7 +71,7 @@ func TestTheZoneDecidesTheClock(t *testing.T) {
 	p := w.Ana.SignedIn()
 	p.Talks("hello", "hello")
 	_, err := w.Gate.Act(w.Context, p.User.ID,
-		core.SetSettings{Settings: core.Settings{Zone: "Asia/Tokyo", Language: "fr"}})
+		effect.SetSettings{Settings: core.Settings{Zone: "Asia/Tokyo", Language: "fr"}})
 	w.Must(err)
 	p.Get("/day/2026-01-31").Wants(t, 200, `lang="fr"`, "22:40", "Résumé ·", "Aujourd’hui", "Écrire un message",
 		"Pourquoi a-t-il dit cela\u00a0?")
@@ -185,7 +187,7 @@ func TestMessagesOfAllKinds(t *testing.T) {
 		"hello from the train", "it was too large", "Searched the conversation for “tomatoes”",
 		"tomatoes in May", "Used wiki_read")
 	a.Lacks(t, "[voice", "[document", "[photo]")
-	note := core.Note{User: p.User.ID, Identity: p.Chat.ID, Now: w.Clock.Now(),
+	note := store.Note{User: p.User.ID, Identity: p.Chat.ID, Now: w.Clock.Now(),
 		Command: &core.NewMessage{Role: core.RoleUser, Kind: core.KindCommand, Text: "/today", SentAt: w.Clock.Now()},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "Nothing yet.",
 			SentAt: w.Clock.Now()}}, Event: &core.Inbound{Address: p.Chat.Address, EventID: "n"}}
@@ -203,7 +205,7 @@ func TestEditedAndDeleted(t *testing.T) {
 		SentAt: w.Clock.Now()}
 	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: "first text", SentAt: w.Clock.Now(),
 		Day: webtest.DayOf(p.User.Settings, w.Clock.Now())}
-	_, err := w.Store.Append(w.Context, core.Append{User: p.User.ID, Identity: p.Chat.ID, Events: []core.Inbound{e},
+	_, err := w.Store.Append(w.Context, store.Append{User: p.User.ID, Identity: p.Chat.ID, Events: []core.Inbound{e},
 		Messages: []core.NewMessage{m}, Now: w.Clock.Now(), RunAt: w.Clock.Now()})
 	w.Must(err)
 	e.Kind, e.Target, e.EventID = core.InEdit, id, "edit"
@@ -248,7 +250,7 @@ func TestTheSummaryAndItsStates(t *testing.T) {
 	j, err := w.Store.Claim(w.Context, refs[0], core.Claim{Worker: "test", Now: w.Clock.Now(),
 		Until: w.Clock.Now().Add(time.Minute)})
 	w.Must(err)
-	w.Must(w.Store.FailSummary(w.Context, core.FailedSummary{User: p.User.ID, Segment: core.SegmentID(j.Ref),
+	w.Must(w.Store.FailSummary(w.Context, store.FailedSummary{User: p.User.ID, Segment: core.SegmentID(j.Ref),
 		Lease: j.Lease, Cause: "no model", RetryAt: w.Clock.Now().Add(time.Minute), Now: w.Clock.Now()}))
 	p.Get("/").Wants(t, 200, "The last attempt to write the summary failed: no model. It is tried again by itself (Today, 14:42)", "Retry")
 	p.Post("/m/1/forget", nil)
@@ -264,7 +266,7 @@ func TestSummary_settledLoopReopens(t *testing.T) {
 	p := w.Ana.SignedIn()
 	q, a := p.Talks("We take the white tiles", "Noted.")
 	id := leavesOpen(p, "Choose <tiles>", false, q)
-	acts(p, core.CloseLoop{Loop: id, At: w.Clock.Now(), Tainted: true})
+	acts(p, effect.CloseLoop{Loop: id, At: w.Clock.Now(), Tainted: true})
 	p.Sums(fmt.Sprintf("## Summary\nTiles.\n\n## Settled\n- (%d) white it is [#%d]", id, q), false, q, a)
 	path := fmt.Sprintf("/loops/%d/reopen", id)
 	p.Get("/").Wants(t, 200, "<h3>Settled</h3>", "white it is", `action="`+path+`"`, "Not settled: Choose &lt;tiles&gt;")

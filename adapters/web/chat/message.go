@@ -14,7 +14,9 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -88,7 +90,7 @@ func (r *Room) earlierPage(v *web.Visit, m core.Message, path string) error {
 	if err != nil {
 		return fmt.Errorf("read earlier texts: %w", err)
 	}
-	out := web.Each(all, func(one core.Revision) earlier {
+	out := web.Each(all, func(one store.Revision) earlier {
 		return earlier{fmt.Sprintf(say(v.Lang).EarlierUntil, v.Moment(one.ReplacedAt)),
 			r.markdown.message(captions(one.Text, m.Attachments))}
 	})
@@ -144,7 +146,7 @@ func (r *Room) forgetPage(v *web.Visit, m core.Message, path string) error {
 }
 
 func (r *Room) forget(v *web.Visit, m core.Message, path string) error {
-	return v.Act("forget", path, say(v.Lang).Forgotten, core.Redact{Message: m.ID, At: v.Now})
+	return v.Act("forget", path, say(v.Lang).Forgotten, effect.Redact{Message: m.ID, At: v.Now})
 }
 
 // shownAs returns the media type with which a page shows a file, or "" if the file can only be downloaded.

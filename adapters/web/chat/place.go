@@ -14,6 +14,8 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // How much of a conversation a page shows.
@@ -178,7 +180,7 @@ func (r *Room) firstAfter(v *web.Visit, p place, after core.MessageID, limit int
 // addBesides adds messages outside the conversation, such as commands, notices,
 // reminders and posts, on the day of their time.
 func (r *Room) addBesides(v *web.Visit, s *stretch, from, to time.Time) error {
-	ms, _, err := r.Store.Timeline(v.Context(), core.TimelineQuery{User: v.User.ID, From: from, To: to, Limit: besides})
+	ms, _, err := r.Store.Timeline(v.Context(), store.TimelineQuery{User: v.User.ID, From: from, To: to, Limit: besides})
 	if err != nil {
 		return fmt.Errorf("read the timeline: %w", err)
 	}
@@ -211,7 +213,7 @@ func (r *Room) addVersions(v *web.Visit, p place, s *stretch, from, to time.Time
 }
 
 func (r *Room) threadStretch(v *web.Visit, p place, w want, limit int) (stretch, error) {
-	q := core.TimelineQuery{User: v.User.ID, Thread: p.thread.ID, Before: w.before, After: w.after, Limit: limit}
+	q := store.TimelineQuery{User: v.User.ID, Thread: p.thread.ID, Before: w.before, After: w.after, Limit: limit}
 	if w.around > 0 {
 		q.Before, q.Limit = w.around, limit/2
 	}
@@ -325,7 +327,7 @@ func (r *Room) openThread(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.Gateway.Act(v.Context(), v.User.ID, core.OpenThread{Title: title, At: v.Now}); err != nil {
+	if _, err := r.Gateway.Act(v.Context(), v.User.ID, effect.OpenThread{Title: title, At: v.Now}); err != nil {
 		return v.Refusal(fmt.Errorf("open a thread: %w", err))
 	}
 	newest, err := r.Store.Threads(v.Context(), v.User.ID, 1)
@@ -372,7 +374,7 @@ func (r *Room) renameThread(v *web.Visit, n int64) error {
 	if err != nil {
 		return err
 	}
-	return v.Act("rename", p.path(), "", core.RenameThread{Thread: p.thread.ID, Title: title})
+	return v.Act("rename", p.path(), "", effect.RenameThread{Thread: p.thread.ID, Title: title})
 }
 
 func (r *Room) dropThread(v *web.Visit, n int64) error {
@@ -380,7 +382,7 @@ func (r *Room) dropThread(v *web.Visit, n int64) error {
 	if err != nil {
 		return err
 	}
-	return v.Act("forget", "/threads", say(v.Lang).Forgotten, core.DropThread{Thread: p.thread.ID, At: v.Now})
+	return v.Act("forget", "/threads", say(v.Lang).Forgotten, effect.DropThread{Thread: p.thread.ID, At: v.Now})
 }
 
 // newTitle returns the title of a thread in the form, without line breaks.

@@ -14,6 +14,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/words"
 )
@@ -189,7 +190,7 @@ func (r *Room) closeLoop(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	return r.settle(v, core.CloseLoop{Loop: l.ID, At: v.Now, Text: l.Text}, say(v.Lang).LoopDone)
+	return r.settle(v, effect.CloseLoop{Loop: l.ID, At: v.Now, Text: l.Text}, say(v.Lang).LoopDone)
 }
 
 // reopenLoop opens a loop again that a summary or an answer closed.
@@ -199,13 +200,13 @@ func (r *Room) reopenLoop(v *web.Visit) error {
 		return settled(v)
 	}
 	x, err := r.Store.Undoable(v.Context(), v.User.ID, id, v.Now)
-	if errors.Is(err, core.ErrNotFound) || err == nil && (x.Kind != core.UndoLoop || !x.Ended) {
+	if errors.Is(err, core.ErrNotFound) || err == nil && (x.Kind != effect.UndoLoop || !x.Ended) {
 		return settled(v)
 	}
 	if err != nil {
 		return fmt.Errorf("read a settled loop: %w", err)
 	}
-	return r.settle(v, core.Undo{X: x, At: v.Now}, say(v.Lang).Reopened)
+	return r.settle(v, effect.Undo{X: x, At: v.Now}, say(v.Lang).Reopened)
 }
 
 // asked returns the promise of a list whose id is in the path.
@@ -243,7 +244,7 @@ func (r *Room) cancelPlan(v *web.Visit, kind core.PlanKind, done string) error {
 	if err != nil {
 		return err
 	}
-	return r.settle(v, core.CancelPlan{Plan: k.ID, At: v.Now, Text: k.Text}, done)
+	return r.settle(v, effect.CancelPlan{Plan: k.ID, At: v.Now, Text: k.Text}, done)
 }
 
 func (r *Room) snoozeReminder(v *web.Visit) error {
@@ -256,7 +257,7 @@ func (r *Room) snoozeReminder(v *web.Visit) error {
 	if i < 0 {
 		return web.Because(http.StatusUnprocessableEntity, say(v.Lang).SnoozePast)
 	}
-	return r.settle(v, core.SnoozePlan{Plan: x.ID, Until: all[i].At, At: v.Now},
+	return r.settle(v, effect.SnoozePlan{Plan: x.ID, Until: all[i].At, At: v.Now},
 		fmt.Sprintf(say(v.Lang).Snoozed, momentOf(v, all[i].At, v.Zone)))
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // reminds sets a reminder.
@@ -16,7 +18,7 @@ func reminds(p *webtest.Person, text, cron string, due time.Time, source core.Me
 	p.T.Helper()
 	id, err := p.Store.NewID(p.Context, p.User.ID)
 	p.Must(err)
-	acts(p, core.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, ID: core.PlanID(id), Text: text, Cron: cron, DueAt: due,
+	acts(p, effect.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, ID: core.PlanID(id), Text: text, Cron: cron, DueAt: due,
 		Zone: "Europe/Paris", Source: source}, At: p.Clock.Now()})
 	return core.PlanID(id)
 }
@@ -26,7 +28,7 @@ func leavesOpen(p *webtest.Person, text string, tainted bool, sources ...core.Me
 	p.T.Helper()
 	id, err := p.Store.NewID(p.Context, p.User.ID)
 	p.Must(err)
-	acts(p, core.OpenLoop{Loop: core.Loop{ID: core.LoopID(id), Text: text, Sources: sources, OpenedAt: p.Clock.Now(),
+	acts(p, effect.OpenLoop{Loop: core.Loop{ID: core.LoopID(id), Text: text, Sources: sources, OpenedAt: p.Clock.Now(),
 		Mentioned: p.Clock.Now(), Tainted: tainted}, At: p.Clock.Now()})
 	return core.LoopID(id)
 }
@@ -93,7 +95,7 @@ func TestAPageFollowsPromises(t *testing.T) {
 	if e := s.Next("promises"); !strings.Contains(e.Data, "Book the flight") {
 		t.Errorf("got %s", e.Data)
 	}
-	acts(p, core.CloseLoop{Loop: id, At: w.Clock.Now()})
+	acts(p, effect.CloseLoop{Loop: id, At: w.Clock.Now()})
 	if e := s.Next("promises"); strings.Contains(e.Data, "Book the flight") {
 		t.Errorf("got %s", e.Data)
 	}
@@ -109,7 +111,7 @@ func TestTasksStandBesideTheDay(t *testing.T) {
 	set := func(text, cron string, due time.Time) core.PlanID {
 		id, err := p.Store.NewID(p.Context, p.User.ID)
 		p.Must(err)
-		acts(p, core.SetPlan{Plan: core.Plan{Kind: core.PlanTask, ID: core.PlanID(id), Text: text, Cron: cron, DueAt: due,
+		acts(p, effect.SetPlan{Plan: core.Plan{Kind: core.PlanTask, ID: core.PlanID(id), Text: text, Cron: cron, DueAt: due,
 			Zone: "Europe/Paris"}, At: now})
 		return core.PlanID(id)
 	}
@@ -117,13 +119,13 @@ func TestTasksStandBesideTheDay(t *testing.T) {
 	set("Only once", "", now.Add(2*time.Hour))
 	home, err := p.Store.Identities(p.Context, p.User.ID)
 	p.Must(err)
-	p.Must(p.Store.FirePlan(p.Context, core.FirePlan{User: p.User.ID, Due: now, Next: now.AddDate(0, 0, 2), Now: now,
+	p.Must(p.Store.FirePlan(p.Context, store.FirePlan{User: p.User.ID, Due: now, Next: now.AddDate(0, 0, 2), Now: now,
 		Identity: home[0].ID, Run: core.Run{Plan: news, Due: now, State: core.RunSkipped, Cause: core.CauseLate}}))
 	p.Get("/").Wants(t, 200, "Tell the &lt;news&gt;", "every weekday at 09:00", "Only once", "skipped (too late)",
 		"2 tasks")
 	form := url.Values{"day": {"2026-01-30"}}
 	p.Post(fmt.Sprintf("/tasks/%d/resume", news), form).Wants(t, 422, "no paused task")
-	acts(p, core.PausePlan{Plan: news, At: now})
+	acts(p, effect.PausePlan{Plan: news, At: now})
 	p.Get("/").Wants(t, 200, "Paused: it failed", "Resume")
 	f := w.Bob.SignedIn()
 	for _, path := range []string{fmt.Sprintf("/tasks/%d/cancel", news), fmt.Sprintf("/tasks/%d/resume", news),

@@ -12,21 +12,23 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/plan"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/words"
 )
 
 // Store reads the conversation.
 type Store interface {
-	core.TimelineStore
-	core.ThreadReader
-	core.DayStore
-	core.TurnReader
+	store.TimelineStore
+	store.ThreadReader
+	store.DayStore
+	store.TurnReader
 	Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error)
 	// Undoable returns the change that the effect Undo would revert, or core.ErrNotFound.
-	Undoable(ctx context.Context, user core.UserID, id int64, now time.Time) (core.Undoable, error)
+	Undoable(ctx context.Context, user core.UserID, id int64, now time.Time) (effect.Undoable, error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
 	Referred(ctx context.Context, user core.UserID, identity core.IdentityID, native string) (core.MessageID, error)
@@ -60,7 +62,7 @@ type Memory interface {
 	Search(ctx context.Context, q memory.Query) (memory.Found, error)
 	// Keep prepares the addition of an item. If an item already says the same, Keep
 	// returns it as same, and add is nil. An item that cannot be kept is core.ErrRefused.
-	Keep(ctx context.Context, i core.Item, now time.Time) (add *core.AddItem, same core.Item, err error)
+	Keep(ctx context.Context, i core.Item, now time.Time) (add *effect.AddItem, same core.Item, err error)
 }
 
 // Plans lists reminders and tasks.
@@ -70,7 +72,7 @@ type Plans interface {
 	// Runs lists the runs of a plan, newest first.
 	Runs(ctx context.Context, user core.UserID, id core.PlanID, limit int) ([]core.Run, error)
 	// Resume prepares the resumption of a paused task, or returns core.ErrRefused.
-	Resume(ctx context.Context, use core.ToolUse, id core.PlanID) (core.Plan, core.ResumePlan, error)
+	Resume(ctx context.Context, use core.ToolUse, id core.PlanID) (core.Plan, effect.ResumePlan, error)
 	// Snoozes returns the times to which a reminder can be postponed.
 	Snoozes(now time.Time, zone *time.Location) []plan.Snooze
 	// Describe puts a cron expression into words.

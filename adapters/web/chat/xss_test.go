@@ -8,6 +8,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/fulltest"
 )
 
@@ -36,7 +37,7 @@ func TestNothingThatSomebodyWroteRuns(t *testing.T) {
 		}
 	}
 	p.Sums(strings.Join(all, "\n\n"), false, covers...)
-	if _, err := w.Gate.Act(w.Context, p.User.ID, core.SetName{Name: `"><script>alert(1)</script>`}); err != nil {
+	if _, err := w.Gate.Act(w.Context, p.User.ID, effect.SetName{Name: `"><script>alert(1)</script>`}); err != nil {
 		t.Fatal(err)
 	}
 	p.Get("/").Harmless(t, "a day")

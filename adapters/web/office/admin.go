@@ -17,6 +17,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -265,7 +266,7 @@ type shownAudit struct{ When, Who, What, Through string }
 
 // auditPage shows the audit to the owner, with ids and fixed texts only.
 func (r *Room) auditPage(v *web.Visit) error {
-	rows, err := r.Store.Audit(v.Context(), core.AuditQuery{All: true,
+	rows, err := r.Store.Audit(v.Context(), store.AuditQuery{All: true,
 		Before: auditCursor(v.R.URL.Query().Get("before")), Limit: auditShown + 1})
 	if err != nil {
 		return fmt.Errorf("read the audit: %w", err)

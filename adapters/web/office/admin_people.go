@@ -15,6 +15,8 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	effects "github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -52,10 +54,10 @@ func (r *Room) waits(v *web.Visit) (int, string, error) {
 
 func (r *Room) decide(v *web.Visit) error {
 	f, w := v.R.PostForm, say(v.Lang).Admin
-	var effect core.Effect = core.Deny{CodeHash: f.Get("code"), At: v.Now}
+	var effect core.Effect = effects.Deny{CodeHash: f.Get("code"), At: v.Now}
 	toast := w.Denied
 	if f.Get("do") == "approve" {
-		e := core.Approve{CodeHash: f.Get("code"), Name: web.OneLine(f.Get("name")), At: v.Now}
+		e := effects.Approve{CodeHash: f.Get("code"), Name: web.OneLine(f.Get("name")), At: v.Now}
 		if err := v.Within(maxName, e.Name); err != nil {
 			return err
 		}
@@ -137,8 +139,8 @@ type shownUser struct {
 	Owner, Paused                       bool
 }
 
-func (r *Room) shownUsers(v *web.Visit, users []core.User, used []core.UsageDay) ([]shownUser, error) {
-	sums := map[core.UserID]core.UsageDay{}
+func (r *Room) shownUsers(v *web.Visit, users []core.User, used []store.UsageDay) ([]shownUser, error) {
+	sums := map[core.UserID]store.UsageDay{}
 	for _, d := range used {
 		sums[d.User] = plus(sums[d.User], d)
 	}
@@ -183,7 +185,7 @@ func (r *Room) signInLink(v *web.Visit) error {
 	switch {
 	case err == nil && u.ID != v.User.ID:
 		change := core.AccountSubject{Change: core.ChangeSignIn, Name: u.Name, User: u.ID}
-		if sure, err := r.sure(v, change, "/admin#users", core.NewWebLink{Code: code}); err != nil || !sure {
+		if sure, err := r.sure(v, change, "/admin#users", effects.NewWebLink{Code: code}); err != nil || !sure {
 			return err
 		}
 	case err == nil:

@@ -17,7 +17,9 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/core/store"
 )
 
 func TestRequestsAreDecided(t *testing.T) {
@@ -89,11 +91,11 @@ func TestTheOwnerSeesWorkAndNoWords(t *testing.T) {
 		"the model answered 400", "fine", "the key is dead; make a new one", "2,500,000", "4.00", "EUR",
 		`<span class="dot c0"></span>Bob`, `<span class="dot c1"></span>Ana`, "no address yet"[:2])
 	a.Lacks(t, "secret")
-	failed, err := f.Store.Deliveries(f.Context, core.DeliveryQuery{User: bob.User.ID, Limit: 10})
+	failed, err := f.Store.Deliveries(f.Context, store.DeliveryQuery{User: bob.User.ID, Limit: 10})
 	f.Must(err)
 	at := fmt.Sprint(bob.User.ID) + "/" + fmt.Sprint(failed[0].ID)
 	p.Post("/admin/deliveries/"+at+"/retry", nil).Elsewhere(t, "/admin#deliveries")
-	if failed, err = f.Store.Deliveries(f.Context, core.DeliveryQuery{User: bob.User.ID, Limit: 10}); err != nil ||
+	if failed, err = f.Store.Deliveries(f.Context, store.DeliveryQuery{User: bob.User.ID, Limit: 10}); err != nil ||
 		failed[0].State != core.DeliveryPending {
 		t.Errorf("got %+v, %v", failed, err)
 	}
@@ -251,7 +253,7 @@ func TestNamesOfThingsRunNowhere(t *testing.T) {
 		i := core.Item{User: p.User.ID, Theme: name, Type: core.ItemFact, Content: x + " " + strconv.Itoa(n),
 			Tags: []string{web.Short(x, 40)}}
 		if add, _, err := f.room.Memory.Keep(f.Context, i, f.Clock.Now()); err == nil && add != nil {
-			_, err = f.Store.Note(f.Context, core.Note{User: p.User.ID, Effects: []core.Effect{*add}, Now: f.Clock.Now()})
+			_, err = f.Store.Note(f.Context, store.Note{User: p.User.ID, Effects: []core.Effect{*add}, Now: f.Clock.Now()})
 			f.Must(err)
 		}
 		p.On("telegram", x)
@@ -276,7 +278,7 @@ func TestNamesOfThingsRunNowhere(t *testing.T) {
 			"dimensions": {x}, "sealed": {x}}).Harmless(t, "an endpoint")
 		p.Post("/memory", url.Values{"text": {x}, "new": {x}, "type": {x}}).Harmless(t, "an item")
 	}
-	_, err := f.Gate.Act(f.Context, p.User.ID, core.SetName{Name: `"><img src=x onerror=alert(1)>`})
+	_, err := f.Gate.Act(f.Context, p.User.ID, effect.SetName{Name: `"><img src=x onerror=alert(1)>`})
 	f.Must(err)
 	bob.Says("hello")
 	bob.Answers("hello")

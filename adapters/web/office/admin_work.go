@@ -14,6 +14,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -31,7 +32,7 @@ type shownDelivery struct {
 }
 
 func (r *Room) undelivered(v *web.Visit, called func(core.UserID) string) ([]shownDelivery, error) {
-	all, err := r.Store.Deliveries(v.Context(), core.DeliveryQuery{Limit: deliveriesShown,
+	all, err := r.Store.Deliveries(v.Context(), store.DeliveryQuery{Limit: deliveriesShown,
 		States: []core.DeliveryState{core.DeliveryFailed, core.DeliveryUnknown, core.DeliveryParked, core.DeliveryExpired}})
 	if err != nil {
 		return nil, fmt.Errorf("read deliveries: %w", err)
@@ -96,9 +97,9 @@ func (r *Room) queues(v *web.Visit, called func(core.UserID) string) ([]shownQue
 	}), nil
 }
 
-func byQueue(v *web.Visit, stats []core.QueueStat) []shownQueue {
+func byQueue(v *web.Visit, stats []store.QueueStat) []shownQueue {
 	rows := map[string]*shownQueue{}
-	oldest := map[string]core.QueueStat{}
+	oldest := map[string]store.QueueStat{}
 	for _, s := range stats {
 		if rows[s.Queue] == nil {
 			rows[s.Queue] = &shownQueue{Name: queueName(v, s.Queue), Jobs: map[string]string{"ready": "0", "running": "0",
@@ -145,7 +146,7 @@ type adminUsed struct {
 	Day, Who, Tokens, Turns, Cost string
 }
 
-func (r *Room) adminUsage(v *web.Visit, used []core.UsageDay, called func(core.UserID) string) adminUsage {
+func (r *Room) adminUsage(v *web.Visit, used []store.UsageDay, called func(core.UserID) string) adminUsage {
 	page := adminUsage{Cost: r.Prices.known(), None: len(used) == 0}
 	class := map[core.UserID]int{}
 	var names []legend
@@ -158,11 +159,11 @@ func (r *Room) adminUsage(v *web.Visit, used []core.UsageDay, called func(core.U
 			names = append(names, legend{i, say(v.Lang).Admin.Others})
 		}
 	}
-	var sum core.UsageDay
-	days := map[string][]core.UsageDay{}
+	var sum store.UsageDay
+	days := map[string][]store.UsageDay{}
 	for _, d := range used {
 		if days[d.Day] == nil {
-			days[d.Day] = make([]core.UsageDay, chartUsers+1)
+			days[d.Day] = make([]store.UsageDay, chartUsers+1)
 		}
 		days[d.Day][class[d.User]] = plus(days[d.Day][class[d.User]], d)
 		sum = plus(sum, d)
@@ -184,7 +185,7 @@ func (r *Room) adminUsage(v *web.Visit, used []core.UsageDay, called func(core.U
 	return page
 }
 
-func heaviest(used []core.UsageDay) []core.UserID {
+func heaviest(used []store.UsageDay) []core.UserID {
 	sums := map[core.UserID]int{}
 	for _, d := range used {
 		sums[d.User] += d.Usage.Prompt + d.Usage.Completion

@@ -13,6 +13,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -113,7 +114,7 @@ const notedLooked = 200
 
 // noted lists the items that the assistant noted today, newest first.
 func (r *Room) noted(v *web.Visit, names map[string]string) ([]shownItem, error) {
-	items, err := r.Memory.Items(v.Context(), core.ItemQuery{User: v.User.ID, Status: core.ItemActive,
+	items, err := r.Memory.Items(v.Context(), store.ItemQuery{User: v.User.ID, Status: core.ItemActive,
 		Since: v.Today.Start, Limit: notedLooked})
 	if err != nil {
 		return nil, fmt.Errorf("read today's memory: %w", err)
@@ -253,7 +254,7 @@ func (r *Room) foundItems(v *web.Visit, q memoryQuery) ([]core.Item, string, err
 }
 
 func (r *Room) newestItems(v *web.Visit, q memoryQuery) ([]core.Item, error) {
-	ask := core.ItemQuery{User: v.User.ID, Theme: q.Theme, Status: core.ItemActive, Skip: (q.Page - 1) * itemsShown,
+	ask := store.ItemQuery{User: v.User.ID, Theme: q.Theme, Status: core.ItemActive, Skip: (q.Page - 1) * itemsShown,
 		Limit: itemsShown + 1}
 	if q.Archived {
 		ask.Status = ""

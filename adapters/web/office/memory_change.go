@@ -12,6 +12,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -58,11 +59,11 @@ func (r *Room) ofItem(serve func(v *web.Visit, i core.Item, next string) error) 
 }
 
 func (r *Room) archiveItem(v *web.Visit, i core.Item, next string) error {
-	return v.Act("archive", next, say(v.Lang).Memory.Archived, core.ArchiveItem{Item: i.ID, At: v.Now})
+	return v.Act("archive", next, say(v.Lang).Memory.Archived, effect.ArchiveItem{Item: i.ID, At: v.Now})
 }
 
 func (r *Room) restoreItem(v *web.Visit, i core.Item, next string) error {
-	err := v.Act("restore", next, say(v.Lang).Memory.Restored, core.RestoreItem{Item: i.ID, At: v.Now})
+	err := v.Act("restore", next, say(v.Lang).Memory.Restored, effect.RestoreItem{Item: i.ID, At: v.Now})
 	if errors.Is(err, core.ErrExists) {
 		return v.Back(next, say(v.Lang).Memory.Same)
 	}
@@ -89,14 +90,14 @@ func (r *Room) editItem(v *web.Visit, i core.Item, next string) error {
 }
 
 func (r *Room) deleteItem(v *web.Visit, i core.Item, next string) error {
-	return v.Act("delete", next, say(v.Lang).Memory.Deleted, core.DeleteItem{Item: i.ID, At: v.Now})
+	return v.Act("delete", next, say(v.Lang).Memory.Deleted, effect.DeleteItem{Item: i.ID, At: v.Now})
 }
 
 // Standing lists and prepares standing instructions, as standing.Standing does.
 type Standing interface {
 	List(ctx context.Context, user core.UserID) (active, waiting []core.Instruction, err error)
 	Add(ctx context.Context, user core.UserID, language, wish string,
-		now time.Time) (add *core.AddInstruction, same core.Instruction, err error)
+		now time.Time) (add *effect.AddInstruction, same core.Instruction, err error)
 }
 
 func (r *Room) standingRoutes() []web.Route {
@@ -166,7 +167,7 @@ func (r *Room) want(v *web.Visit) error {
 
 func (r *Room) unwant(v *web.Visit, n int64) error {
 	err := v.Act("remove a standing instruction", cameFrom(v)+"#standing", say(v.Lang).Standing.Removed,
-		core.RemoveInstruction{Instruction: core.InstructionID(n), At: v.Now})
+		effect.RemoveInstruction{Instruction: core.InstructionID(n), At: v.Now})
 	if errors.Is(err, core.ErrNotFound) {
 		return core.ErrNotFound
 	}

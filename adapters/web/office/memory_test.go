@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 func TestMemoryIsListedAndNarrowed(t *testing.T) {
@@ -115,7 +116,7 @@ func TestVectorsAreSaidInWords(t *testing.T) {
 	pending, err := f.Store.PendingEmbeddings(f.Context, p.User.ID, f.models.system, 10)
 	f.Must(err)
 	f.Must(f.Store.PutVectors(f.Context, p.User.ID, f.models.system,
-		[]core.EmbeddingResult{{Kind: core.VectorItem, ID: pending[1].ID, Revision: pending[1].Revision, Error: "too odd"}},
+		[]store.EmbeddingResult{{Kind: core.VectorItem, ID: pending[1].ID, Revision: pending[1].Revision, Error: "too odd"}},
 		f.Clock.Now()))
 	p.Get("/memory").Wants(t, 200, "waiting for its vector", "no vector could be created", "0 ready, 1 waiting, 1 failed")
 	p.Get("/settings").Wants(t, 200, "The gateway&#39;s own model is used for everyone: x (Ollama)")

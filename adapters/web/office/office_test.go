@@ -27,6 +27,7 @@ import (
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/seal"
 	"github.com/everthread/everthread/core/standing"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/trust/egress"
 )
@@ -98,9 +99,9 @@ func (f *office) options(t *testing.T, w *webtest.World) Options {
 			return exporter.Write(ctx, w, user, nil)
 		},
 		resume: func(context.Context) error { return nil },
-		traces: func(ctx context.Context, user core.UserID, text string) ([]core.Trace, bool, error) {
+		traces: func(ctx context.Context, user core.UserID, text string) ([]store.Trace, bool, error) {
 			found, err := st.Traces(ctx, user, text)
-			return slices.DeleteFunc(found, func(t core.Trace) bool { return strings.HasPrefix(t.Where, "file ") }), false, err
+			return slices.DeleteFunc(found, func(t store.Trace) bool { return strings.HasPrefix(t.Where, "file ") }), false, err
 		}}
 	o.Engine = f.engine
 	return o
@@ -131,7 +132,7 @@ type fakeEngine struct {
 	people *people.People
 	export func(ctx context.Context, w io.Writer, user core.UserID) error
 	resume func(ctx context.Context) error
-	traces func(ctx context.Context, user core.UserID, text string) ([]core.Trace, bool, error)
+	traces func(ctx context.Context, user core.UserID, text string) ([]store.Trace, bool, error)
 }
 
 func (e *fakeEngine) Running(channel string) (core.Capabilities, bool) { return capable(channel) }
@@ -160,7 +161,7 @@ func (e *fakeEngine) Delete(ctx context.Context, user core.UserID, tell func(peo
 
 func (e *fakeEngine) Resume(ctx context.Context) error { return e.resume(ctx) }
 
-func (e *fakeEngine) Traces(ctx context.Context, user core.UserID, text string) ([]core.Trace, bool, error) {
+func (e *fakeEngine) Traces(ctx context.Context, user core.UserID, text string) ([]store.Trace, bool, error) {
 	return e.traces(ctx, user, text)
 }
 
@@ -316,7 +317,7 @@ func (f *office) asks(name string) string {
 	a := core.Address{Channel: "telegram", Account: "1", External: code}
 	e := core.Inbound{Address: a, EventID: code, Kind: core.InMessage, Text: "secret of a stranger", Name: name,
 		SentAt: f.Clock.Now(), ReceivedAt: f.Clock.Now()}
-	_, err := f.Store.Hold(f.Context, core.Hold{Event: e, Keep: true, Now: f.Clock.Now(), MaxCodes: 100,
+	_, err := f.Store.Hold(f.Context, store.Hold{Event: e, Keep: true, Now: f.Clock.Now(), MaxCodes: 100,
 		Code: &core.Code{Kind: core.CodePair, Hash: trust.CodeHash(code), Hint: code, Address: a, Name: name,
 			Created: f.Clock.Now(), Expires: f.Clock.Now().Add(time.Hour)}})
 	f.Must(err)

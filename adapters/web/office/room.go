@@ -18,8 +18,10 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -96,11 +98,11 @@ type Store interface {
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 	APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error)
 	RevokeAPIKey(ctx context.Context, user core.UserID, id int64) error
-	UsageDays(ctx context.Context, user core.UserID, from, through string) ([]core.UsageDay, error)
+	UsageDays(ctx context.Context, user core.UserID, from, through string) ([]store.UsageDay, error)
 	EmbeddingCounts(ctx context.Context, user core.UserID, config string) (map[string]int, error)
-	EmbeddingFaults(ctx context.Context, user core.UserID) ([]core.EmbeddingFault, error)
+	EmbeddingFaults(ctx context.Context, user core.UserID) ([]store.EmbeddingFault, error)
 	Reembed(ctx context.Context, user core.UserID, config string, dry bool, now time.Time) (int, error)
-	Enqueue(ctx context.Context, jobs ...core.NewJob) error
+	Enqueue(ctx context.Context, jobs ...store.NewJob) error
 
 	// For the owner's page, without texts of other people.
 
@@ -108,22 +110,22 @@ type Store interface {
 	FindUsers(ctx context.Context, words string, offset, limit int) (users []core.User, total int, err error)
 	Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error)
 	PutCode(ctx context.Context, c core.Code) error
-	Deliveries(ctx context.Context, q core.DeliveryQuery) ([]core.Delivery, error)
+	Deliveries(ctx context.Context, q store.DeliveryQuery) ([]core.Delivery, error)
 	Redeliver(ctx context.Context, user core.UserID, id core.DeliveryID, now time.Time) error
-	QueueStats(ctx context.Context) ([]core.QueueStat, error)
+	QueueStats(ctx context.Context) ([]store.QueueStat, error)
 	DeadJobs(ctx context.Context, limit int) ([]core.Job, error)
-	Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, error)
+	Audit(ctx context.Context, q store.AuditQuery) ([]core.AuditRow, error)
 	Revive(ctx context.Context, user core.UserID, id core.JobID, now time.Time) error
 }
 
 // Memory reads and prepares memory items, as memory.Memory does.
 type Memory interface {
 	Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error)
-	Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error)
+	Items(ctx context.Context, q store.ItemQuery) ([]core.Item, error)
 	Item(ctx context.Context, user core.UserID, id core.ItemID) (core.Item, error)
 	Search(ctx context.Context, q memory.Query) (memory.Found, error)
-	Keep(ctx context.Context, i core.Item, now time.Time) (add *core.AddItem, same core.Item, err error)
-	Edit(ctx context.Context, user core.UserID, id core.ItemID, content string, now time.Time) (core.EditItem, error)
+	Keep(ctx context.Context, i core.Item, now time.Time) (add *effect.AddItem, same core.Item, err error)
+	Edit(ctx context.Context, user core.UserID, id core.ItemID, content string, now time.Time) (effect.EditItem, error)
 }
 
 // People creates codes and asks for confirmations, as people.People does.
@@ -157,7 +159,7 @@ type Engine interface {
 	Resume(ctx context.Context) error
 	// Traces lists the places in a user's data that still hold a text, and reports
 	// whether it searched the files of the database too.
-	Traces(ctx context.Context, user core.UserID, text string) (found []core.Trace, files bool, err error)
+	Traces(ctx context.Context, user core.UserID, text string) (found []store.Trace, files bool, err error)
 }
 
 // Prices are the prices of a million tokens; zero: not known.

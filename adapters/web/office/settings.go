@@ -12,6 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/command"
 	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -196,7 +197,7 @@ func (r *Room) setProfile(v *web.Visit) error {
 	then := *v
 	then.Lang = v.Language(language)
 	said := fmt.Sprintf(say(then.Lang).Settings.ProfileSet, clockIn(&then, v.ZoneOf(s)))
-	return r.change(v, "profile", said, core.SetName{Name: name}, core.SetSettings{Settings: s})
+	return r.change(v, "profile", said, effect.SetName{Name: name}, effect.SetSettings{Settings: s})
 }
 
 // profile checks a name and a zone, which may be a city as for /timezone. The returned
@@ -235,5 +236,5 @@ func (r *Room) setAssistant(v *web.Visit) error {
 		s.MemoryOff = kept == "off"
 	}
 	s.Voice = cmp.Or(voice, s.Voice)
-	return r.change(v, "assistant", say(v.Lang).Settings.Saved, core.SetSettings{Settings: s})
+	return r.change(v, "assistant", say(v.Lang).Settings.Saved, effect.SetSettings{Settings: s})
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/when"
 	"github.com/everthread/everthread/core/words"
 )
@@ -55,7 +56,7 @@ func (r *Room) fillUsage(v *web.Visit, page *settingsView) error {
 	}
 	p := &page.Usage
 	p.Cost, p.None, p.Budget = r.Prices.known(), len(all) == 0, r.TokensPerDay
-	var sum core.UsageDay
+	var sum store.UsageDay
 	var tasks int
 	values := map[string][]int{}
 	for _, d := range all {
@@ -87,13 +88,13 @@ func usageFrom(v *web.Visit) string {
 	return today.AddDate(0, 0, 1-usageDays).Format(time.DateOnly)
 }
 
-func plus(a, b core.UsageDay) core.UsageDay {
+func plus(a, b store.UsageDay) store.UsageDay {
 	a.Usage = a.Usage.Add(b.Usage)
 	a.Turns += b.Turns
 	return a
 }
 
-func (r *Room) usageRow(v *web.Visit, d core.UsageDay, name string) usageDay {
+func (r *Room) usageRow(v *web.Visit, d store.UsageDay, name string) usageDay {
 	n := func(x int) string { return words.Number(v.Lang, x) }
 	return usageDay{name, n(d.Usage.Prompt), n(d.Usage.Cached), n(d.Usage.Completion), n(d.Turns), r.money(v, d.Usage)}
 }

@@ -13,7 +13,9 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/llm/embed"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust/egress"
 	"github.com/everthread/everthread/core/words"
 )
@@ -103,7 +105,7 @@ func (r *Room) setEmbeddings(v *web.Visit) error {
 	if do == "clear" {
 		s := v.User.Settings
 		s.Embeddings = core.OwnEmbeddings{}
-		return r.change(v, "embeddings", say(v.Lang).Settings.MeaningOff, core.SetSettings{Settings: s})
+		return r.change(v, "embeddings", say(v.Lang).Settings.MeaningOff, effect.SetSettings{Settings: s})
 	}
 	c, form, wrong, err := r.readMeaning(v)
 	if err != nil {
@@ -230,7 +232,7 @@ func (r *Room) saveMeaning(v *web.Visit, c core.OwnEmbeddings) error {
 	}
 	s := v.User.Settings
 	s.Embeddings = c
-	if _, err := r.Gateway.Act(v.Context(), v.User.ID, core.SetSettings{Settings: s}); err != nil {
+	if _, err := r.Gateway.Act(v.Context(), v.User.ID, effect.SetSettings{Settings: s}); err != nil {
 		return v.Refusal(fmt.Errorf("change settings: %w", err))
 	}
 	if n > 0 {
@@ -239,7 +241,7 @@ func (r *Room) saveMeaning(v *web.Visit, c core.OwnEmbeddings) error {
 			return fmt.Errorf("embed again: %w", err)
 		}
 	}
-	err = r.Store.Enqueue(v.Context(), core.NewJob{User: v.User.ID, Queue: core.QueueEmbed, Key: core.EmbedKey,
+	err = r.Store.Enqueue(v.Context(), store.NewJob{User: v.User.ID, Queue: core.QueueEmbed, Key: core.EmbedKey,
 		RunAt: v.Now, Unique: true})
 	if err != nil {
 		return fmt.Errorf("enqueue embedding: %w", err)

@@ -10,7 +10,9 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/store"
 )
 
 func (r *Room) keyRoutes() []web.Route {
@@ -82,12 +84,12 @@ func (r *Room) addKey(v *web.Visit) error {
 	switch admin := slices.Contains(k.Scopes, core.CanAdmin); {
 	case err == nil && admin:
 		change := core.AccountSubject{Change: core.ChangeAdminKey, Name: name, Scopes: scopes}
-		if sure, err := r.sure(v, change, "/settings#keys", core.AddKey{Key: k}); err != nil || !sure {
+		if sure, err := r.sure(v, change, "/settings#keys", effect.AddKey{Key: k}); err != nil || !sure {
 			return err
 		}
 	case err == nil:
 		err = r.People.Made(v.Context(), v.User, v.Session, core.AccountSubject{Change: core.ChangeKey, Name: k.Name},
-			core.AddKey{Key: k})
+			effect.AddKey{Key: k})
 	}
 	if err != nil {
 		return fmt.Errorf("create an API key: %w", err)
@@ -155,7 +157,7 @@ func (r *Room) browserKeys(v *web.Visit) ([]core.APIKey, error) {
 		return nil, err
 	}
 	const most = 10_000
-	rows, err := r.Store.Audit(v.Context(), core.AuditQuery{User: v.User.ID, Limit: most})
+	rows, err := r.Store.Audit(v.Context(), store.AuditQuery{User: v.User.ID, Limit: most})
 	if err != nil {
 		return nil, fmt.Errorf("read who made the keys: %w", err)
 	}

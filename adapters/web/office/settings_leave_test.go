@@ -18,6 +18,7 @@ import (
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/store"
 )
 
 func TestADeletionIsShownAndProved(t *testing.T) {
@@ -235,11 +236,11 @@ func TestWhatIsLeftOfATextIsFound(t *testing.T) {
 	for n := range 40 {
 		many = append(many, p.Says(fmt.Sprint("thing ", n+1)))
 	}
-	f.engine.traces = func(context.Context, core.UserID, string) (found []core.Trace, files bool, err error) {
+	f.engine.traces = func(context.Context, core.UserID, string) (found []store.Trace, files bool, err error) {
 		for _, id := range many {
-			found = append(found, core.Trace{Where: "messages.body", ID: int64(id)})
+			found = append(found, store.Trace{Where: "messages.body", ID: int64(id)})
 		}
-		return append(found, core.Trace{Where: "file everthread.db, 3 times"}, core.Trace{Where: "news.body"}), true, nil
+		return append(found, store.Trace{Where: "file everthread.db, 3 times"}, store.Trace{Where: "news.body"}), true, nil
 	}
 	look("many").Wants(t, 200, "It is still in 42 places.", "thing 30<", "and 10 more", "Database files",
 		"news.body", "byte by byte")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -141,7 +142,7 @@ func (r *Room) setHome(v *web.Visit) error {
 	s := v.User.Settings
 	s.Home = i.ID
 	return r.change(v, "channels", fmt.Sprintf(say(v.Lang).Settings.HomeSet, v.ChannelName(i.Address.Channel)),
-		core.SetSettings{Settings: s})
+		effect.SetSettings{Settings: s})
 }
 
 // unlink detaches an identity; what was said stays.
@@ -152,7 +153,7 @@ func (r *Room) unlink(v *web.Visit) error {
 	}
 	name := v.ChannelName(i.Address.Channel) + " (" + cmp.Or(i.Name, i.Address.External) + ")"
 	return r.change(v, "channels", fmt.Sprintf(say(v.Lang).Settings.Unlinked, name),
-		core.Unlink{Identity: i.ID, At: v.Now})
+		effect.Unlink{Identity: i.ID, At: v.Now})
 }
 
 type codeView struct {
@@ -176,7 +177,7 @@ func (r *Room) newLink(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	link := core.NewLink{Code: core.Code{Kind: core.CodeLink, Hash: trust.CodeHash(code), User: v.User.ID,
+	link := effect.NewLink{Code: core.Code{Kind: core.CodeLink, Hash: trust.CodeHash(code), User: v.User.ID,
 		Address: door.Address, Name: v.User.Name, Created: v.Now, Expires: v.Now.Add(linkLife)}}
 	if _, err := r.Gateway.Act(v.Context(), v.User.ID, link); err != nil {
 		return v.Refusal(fmt.Errorf("create a code: %w", err))

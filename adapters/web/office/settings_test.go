@@ -19,6 +19,8 @@ import (
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -172,7 +174,7 @@ func TestAgentsAreTriedFirst(t *testing.T) {
 // told checks that a delivery to an app of a person says something.
 func (f *office) told(p *webtest.Person, want string) {
 	f.T.Helper()
-	all, err := f.Store.Deliveries(f.Context, core.DeliveryQuery{User: p.User.ID, Limit: 10})
+	all, err := f.Store.Deliveries(f.Context, store.DeliveryQuery{User: p.User.ID, Limit: 10})
 	f.Must(err)
 	if !slices.ContainsFunc(all, func(d core.Delivery) bool {
 		return strings.Contains(d.Parts[0].Part.Text, want)
@@ -334,7 +336,7 @@ func TestAnExportIsAskedForOnThePageWhereThereIsNoOtherWayIn(t *testing.T) {
 	p.Post("/settings/export", url.Values{"yes": {all[0].Code}}).Wants(t, 200, "Confirm first") // an answer has to come from Telegram
 
 	f.Clock.Pass(core.ApprovalLife + time.Minute)
-	_, err = f.Gate.Act(f.Context, p.User.ID, core.Unlink{Identity: p.Chat.ID})
+	_, err = f.Gate.Act(f.Context, p.User.ID, effect.Unlink{Identity: p.Chat.ID})
 	f.Must(err)
 	p.SignedIn() // the browser that was signed in through it is signed out
 	asked := p.Get("/settings/export")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/words"
 )
 
@@ -71,7 +72,7 @@ func (r *Room) traces(v *web.Visit) error {
 }
 
 // tracePlaces groups the places by kind, in the order found.
-func (r *Room) tracePlaces(v *web.Visit, found []core.Trace) []tracePlace {
+func (r *Room) tracePlaces(v *web.Visit, found []store.Trace) []tracePlace {
 	w := say(v.Lang).Settings
 	var out []tracePlace
 	at, counts := map[string]int{}, map[string]int{}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -108,7 +109,7 @@ func (r *Room) agree(v *web.Visit, c core.AccountSubject, code string) error {
 	if err != nil || here.ID != q.Identity {
 		return err
 	}
-	_, err = r.Gateway.Act(v.Context(), v.User.ID, core.Decide{Approval: q.ID, Identity: here.ID, Yes: true, At: v.Now})
+	_, err = r.Gateway.Act(v.Context(), v.User.ID, effect.Decide{Approval: q.ID, Identity: here.ID, Yes: true, At: v.Now})
 	if errors.Is(err, core.ErrRefused) {
 		return nil // answered meanwhile
 	}

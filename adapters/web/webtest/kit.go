@@ -21,6 +21,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Drawn returns a page without drawn pictures and links to apps.
@@ -287,7 +288,7 @@ func (p *Person) Keeps(theme string, kind core.ItemType, text string, more ...fu
 	}
 	add, _, err := p.Memory.Keep(p.Context, i, p.Clock.Now())
 	p.Must(err)
-	_, err = p.Store.Note(p.Context, core.Note{User: p.User.ID, Effects: []core.Effect{*add}, Now: p.Clock.Now()})
+	_, err = p.Store.Note(p.Context, store.Note{User: p.User.ID, Effects: []core.Effect{*add}, Now: p.Clock.Now()})
 	p.Must(err)
 	return add.Item.ID
 }
@@ -329,7 +330,7 @@ func (p *Person) APIKey(name string) core.APIKey {
 func (p *Person) Dies(why string) core.Job {
 	p.T.Helper()
 	now := p.Clock.Now()
-	p.Must(p.Store.Enqueue(p.Context, core.NewJob{User: p.User.ID, Queue: core.QueueEmbed, Key: core.EmbedKey,
+	p.Must(p.Store.Enqueue(p.Context, store.NewJob{User: p.User.ID, Queue: core.QueueEmbed, Key: core.EmbedKey,
 		RunAt: now}))
 	refs, _, err := p.Store.Due(p.Context, []string{core.QueueEmbed}, now, 100, core.Share{})
 	p.Must(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Said holds options of a message.
@@ -33,7 +34,7 @@ func (p *Person) Says(text string, more ...func(*Said)) core.MessageID {
 	id := rand.Text()
 	e := core.Inbound{Address: s.At.Address, EventID: id, NativeID: id, Kind: core.InMessage, Text: text,
 		SentAt: now, ReceivedAt: now}
-	out, err := p.Store.Append(p.Context, core.Append{User: p.User.ID, Identity: s.At.ID, Events: []core.Inbound{e},
+	out, err := p.Store.Append(p.Context, store.Append{User: p.User.ID, Identity: s.At.ID, Events: []core.Inbound{e},
 		Messages: []core.NewMessage{m}, Now: now, RunAt: now, Thread: s.Thread})
 	p.Must(err)
 	return out.Messages[0]
@@ -112,7 +113,7 @@ func (p *Person) SumsOf(label, markdown string, final bool, covers ...core.Messa
 	g, err = p.Store.Segment(p.Context, p.User.ID, g.ID)
 	p.Must(err)
 	now := p.Clock.Now()
-	p.Must(p.Store.Enqueue(p.Context, core.NewJob{User: p.User.ID, Queue: core.QueueSummarize, Key: core.SummaryKey,
+	p.Must(p.Store.Enqueue(p.Context, store.NewJob{User: p.User.ID, Queue: core.QueueSummarize, Key: core.SummaryKey,
 		Ref: int64(g.ID), RunAt: now, Unique: true}))
 	refs, _, err := p.Store.Due(p.Context, []string{core.QueueSummarize}, now, 10, core.Share{})
 	p.Must(err)
@@ -120,7 +121,7 @@ func (p *Person) SumsOf(label, markdown string, final bool, covers ...core.Messa
 	p.Must(err)
 	ms, err := p.Store.DayMessages(p.Context, p.User.ID, g.ID, 0, 1000)
 	p.Must(err)
-	put := core.PutSummary{Summary: core.Summary{User: p.User.ID, Segment: g.ID, Markdown: markdown, Tokens: 40,
+	put := store.PutSummary{Summary: core.Summary{User: p.User.ID, Segment: g.ID, Markdown: markdown, Tokens: 40,
 		Covers: core.NewIDSet(covers...), Model: "demo"}, ReadTo: ms[len(ms)-1].ID,
 		Edits: g.Edits, Lease: j.Lease, Final: final, Post: core.PostSkipped, Day: label, Now: now,
 		Entry: core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, Text: markdown, SentAt: now}}

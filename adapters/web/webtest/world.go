@@ -29,6 +29,7 @@ import (
 	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/memory"
 	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 	"github.com/everthread/everthread/core/trust"
@@ -136,7 +137,7 @@ func (g *gate) Receive(ctx context.Context, in ...core.Inbound) error {
 		}
 		m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: e.Text, Attachments: e.Attachments,
 			SentAt: e.SentAt, Day: DayOf(u.Settings, e.SentAt), Quote: e.Quote, ForwardedFrom: e.ForwardedFrom}
-		_, err = g.w.Store.Append(ctx, core.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e},
+		_, err = g.w.Store.Append(ctx, store.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e},
 			Messages: []core.NewMessage{m}, Now: g.w.Clock.Now(), RunAt: g.w.Clock.Now(), Thread: e.Thread})
 		if err != nil {
 			return err
@@ -149,11 +150,11 @@ func (g *gate) Receive(ctx context.Context, in ...core.Inbound) error {
 }
 
 // Act applies and records effects.
-func (g *gate) Act(ctx context.Context, user core.UserID, effects ...core.Effect) (core.Noted, error) {
+func (g *gate) Act(ctx context.Context, user core.UserID, effects ...core.Effect) (store.Noted, error) {
 	g.Mu.Lock()
 	g.Acted = append(g.Acted, effects...)
 	g.Mu.Unlock()
-	return g.w.Store.Note(ctx, core.Note{User: user, Effects: effects, Now: g.w.Clock.Now()})
+	return g.w.Store.Note(ctx, store.Note{User: user, Effects: effects, Now: g.w.Clock.Now()})
 }
 
 // Keep stores a file; one named no-room fails with core.ErrNoRoom.
@@ -190,7 +191,7 @@ type Signals struct{ *sqlite.Store }
 
 func (s Signals) Items(ctx context.Context, user core.UserID, query string) (core.ItemSignals, error) {
 	out := core.ItemSignals{Mode: "fts"}
-	all, err := s.Store.Items(ctx, core.ItemQuery{User: user, Limit: 1000})
+	all, err := s.Store.Items(ctx, store.ItemQuery{User: user, Limit: 1000})
 	for _, i := range all {
 		if strings.Contains(strings.ToLower(i.Content), strings.ToLower(query)) {
 			out.Signals = append(out.Signals, core.ItemSignal{ID: i.ID, FTS: true, Lexical: 1})
@@ -242,7 +243,7 @@ func (w *World) Yes(ctx context.Context, u core.User, _ core.Session, c core.Acc
 	if c.User == 0 {
 		c.User = u.ID
 	}
-	_, err := w.Store.Note(ctx, core.Note{User: c.User, Effects: effects, Now: w.Clock.Now()})
+	_, err := w.Store.Note(ctx, store.Note{User: c.User, Effects: effects, Now: w.Clock.Now()})
 	return core.Identity{}, err == nil, err
 }
 

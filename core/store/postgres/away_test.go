@@ -11,6 +11,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/storetest"
 )
@@ -126,7 +127,7 @@ func TestSilent(t *testing.T) {
 }
 
 func enqueue(ctx context.Context, s *postgres.Store, u core.UserID) error {
-	return s.Enqueue(ctx, core.NewJob{User: u, Queue: "q", Key: "k"})
+	return s.Enqueue(ctx, store.NewJob{User: u, Queue: "q", Key: "k"})
 }
 
 // proxy is a TCP proxy between a store and its server.

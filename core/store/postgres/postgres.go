@@ -21,6 +21,7 @@ import (
 	"github.com/pressly/goose/v3/lock"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlstore"
 	"github.com/everthread/everthread/migrations"
 )
@@ -210,11 +211,11 @@ func (s *Store) migrate(ctx context.Context) error {
 }
 
 // Schema reads the schema's version.
-func (s *Store) Schema(ctx context.Context) (schema core.Schema, err error) {
+func (s *Store) Schema(ctx context.Context) (schema store.Schema, err error) {
 	defer pooler(&err)
 	p, shut, err := s.provider()
 	if err != nil {
-		return core.Schema{}, err
+		return store.Schema{}, err
 	}
 	defer shut()
 	return sqlstore.SchemaOf(ctx, p)

@@ -10,6 +10,7 @@ import (
 	"github.com/pgvector/pgvector-go"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlstore"
 )
 
@@ -133,7 +134,7 @@ const rerank = 500
 
 // Nearest compares the signs of all of a user's vectors, and the nearest of these in full. pgvector's graph index
 // covers all users together: it finds less, and slows down as other users' vectors grow.
-func (vectors) Nearest(q core.NearestQuery) sqlstore.Statement {
+func (vectors) Nearest(q store.NearestQuery) sqlstore.Statement {
 	return sqlstore.Statement{Query: `SELECT near.id, (SELECT e.vector <=> q.v FROM embeddings e WHERE e.user_id = $2 AND e.kind = $3 AND e.id = near.id) AS distance
 		FROM (SELECT v, binary_quantize(v)::bit(1024) AS bits FROM (SELECT ($1::text)::halfvec(1024) AS v OFFSET 0) given OFFSET 0) q CROSS JOIN LATERAL
 			(SELECT b.id FROM embeddings b WHERE b.user_id = $2 AND b.kind = $3 AND b.config = $4 AND b.state = 'ready' ORDER BY b.bits <~> q.bits LIMIT $6) near

@@ -10,6 +10,7 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/prompt"
 	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/storetest"
 )
 
@@ -77,8 +78,8 @@ func prompter() storetest.Prompter {
 			Static: []prompt.Static{{Name: "instructions", Text: "You are a friendly assistant."}}}
 	}
 	return storetest.Prompter{
-		Query: func(t core.Turn, now time.Time) core.WindowQuery { return prompt.Query(input(t, now)) },
-		Build: func(t core.Turn, w core.Window, now time.Time) (*core.Epoch, error) {
+		Query: func(t core.Turn, now time.Time) store.WindowQuery { return prompt.Query(input(t, now)) },
+		Build: func(t core.Turn, w store.Window, now time.Time) (*core.Epoch, error) {
 			in := input(t, now)
 			in.Window = w
 			p, err := prompt.Build(in)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // scrub returns the statements that remove terms which the indexes have only marked as deleted, and
@@ -27,7 +28,7 @@ func scrub() []string {
 }
 
 // Traces also searches the files themselves, byte by byte.
-func (s *Store) Traces(ctx context.Context, user core.UserID, text string) ([]core.Trace, error) {
+func (s *Store) Traces(ctx context.Context, user core.UserID, text string) ([]store.Trace, error) {
 	out, err := s.Store.Traces(ctx, user, text)
 	if err != nil || len(out) > 0 {
 		return out, err
@@ -38,7 +39,7 @@ func (s *Store) Traces(ctx context.Context, user core.UserID, text string) ([]co
 			return nil, fmt.Errorf("read %s: %w", filepath.Base(path), err)
 		}
 		if n > 0 {
-			out = append(out, core.Trace{Where: fmt.Sprintf("file %s, %d times", filepath.Base(path), n)})
+			out = append(out, store.Trace{Where: fmt.Sprintf("file %s, %d times", filepath.Base(path), n)})
 		}
 	}
 	return out, nil

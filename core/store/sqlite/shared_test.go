@@ -13,6 +13,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/storetest"
 )
@@ -43,7 +44,7 @@ func TestCommitsTogether(t *testing.T) {
 				time.AfterFunc(time.Duration(n)*20*time.Microsecond, cancel)
 				fallthrough
 			default:
-				err := s.Enqueue(ctx, core.NewJob{User: u.ID, Queue: "q", Key: fmt.Sprint(n), Ref: int64(n)})
+				err := s.Enqueue(ctx, store.NewJob{User: u.ID, Queue: "q", Key: fmt.Sprint(n), Ref: int64(n)})
 				stored[n] = err == nil
 				if err != nil && (n%3 == 0 || !errors.Is(err, context.Canceled)) {
 					t.Errorf("enqueue %d: %v", n, err)
@@ -69,7 +70,7 @@ func TestCommitsTogether(t *testing.T) {
 	release := holdWriter(t, s, u.ID)
 	for n := range all {
 		wg.Go(func() {
-			if err := s.Enqueue(t.Context(), core.NewJob{User: u.ID, Queue: "later", Key: fmt.Sprint("later ", n)}); err != nil {
+			if err := s.Enqueue(t.Context(), store.NewJob{User: u.ID, Queue: "later", Key: fmt.Sprint("later ", n)}); err != nil {
 				t.Errorf("enqueue: %v", err)
 			}
 		})
@@ -132,7 +133,7 @@ func TestFailedCommit(t *testing.T) {
 			key = "bad"
 		}
 		wg.Go(func() {
-			failed[n] = s.Enqueue(t.Context(), core.NewJob{User: u.ID, Queue: "q", Key: key, Ref: int64(n + 1)})
+			failed[n] = s.Enqueue(t.Context(), store.NewJob{User: u.ID, Queue: "q", Key: key, Ref: int64(n + 1)})
 		})
 	}
 	wg.Wait()
@@ -152,7 +153,7 @@ func TestFailedCommit(t *testing.T) {
 			t.Errorf("job %d: got no error", n)
 		}
 	}
-	if err := s.Enqueue(t.Context(), core.NewJob{User: u.ID, Queue: "q", Key: "after", Ref: 99}); err != nil {
+	if err := s.Enqueue(t.Context(), store.NewJob{User: u.ID, Queue: "q", Key: "after", Ref: 99}); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }
@@ -173,12 +174,12 @@ func TestLocked(t *testing.T) {
 	}
 	first := make(chan error, 1)
 	go func() {
-		first <- s.Enqueue(t.Context(), core.NewJob{User: u.ID, Queue: "q", Key: "a", Ref: 1})
+		first <- s.Enqueue(t.Context(), store.NewJob{User: u.ID, Queue: "q", Key: "a", Ref: 1})
 	}()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	<-ctx.Done()
-	if err := s.Enqueue(ctx, core.NewJob{User: u.ID, Queue: "q", Key: "b", Ref: 2}); !errors.Is(err,
+	if err := s.Enqueue(ctx, store.NewJob{User: u.ID, Queue: "q", Key: "b", Ref: 2}); !errors.Is(err,
 		context.DeadlineExceeded) {
 		t.Errorf("got %v, want an error after waiting", err)
 	}

@@ -19,6 +19,7 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlstore"
 	"github.com/everthread/everthread/migrations"
 )
@@ -126,10 +127,10 @@ func (s *Store) Migrate(ctx context.Context) error {
 }
 
 // Schema reads the schema's version.
-func (s *Store) Schema(ctx context.Context) (core.Schema, error) {
+func (s *Store) Schema(ctx context.Context) (store.Schema, error) {
 	p, err := s.provider()
 	if err != nil {
-		return core.Schema{}, err
+		return store.Schema{}, err
 	}
 	return sqlstore.SchemaOf(ctx, p)
 }

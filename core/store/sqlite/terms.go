@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlstore"
 
 	_ "modernc.org/sqlite/vec" // vec0, the tables of vectors
@@ -117,7 +118,7 @@ func (vectors) Copy(kind core.VectorKind, from, into core.UserID, shift int64) [
 
 // Nearest finds the nearest ready vectors of one configuration. It reads some more than requested,
 // to make up for those of other configurations.
-func (vectors) Nearest(q core.NearestQuery) sqlstore.Statement {
+func (vectors) Nearest(q store.NearestQuery) sqlstore.Statement {
 	return sqlstore.Statement{Query: `SELECT e.id, v.distance FROM (SELECT id & 268435455 AS ref, distance FROM ` +
 		string(q.Kind) + `_vectors
 		WHERE embedding MATCH $1 AND k = $2 AND user_id = $3) v JOIN embeddings e ON e.user_id = $3 AND e.kind = $4 AND e.id = v.ref

@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
-// regenerate makes the inputs of a thread's newest turn pending again; see core.Regenerate.
-func (t *tx) regenerate(e core.Regenerate) {
+// regenerate makes the inputs of a thread's newest turn pending again; see effect.Regenerate.
+func (t *tx) regenerate(e effect.Regenerate) {
 	m, turn := t.answeredTurn(e.Message)
 	if turn.State != core.TurnDone && turn.State != core.TurnStopped {
 		t.fail(fmt.Errorf("it is being answered: %w", core.ErrRefused))
@@ -84,8 +86,8 @@ func (t *tx) exchanged(segment core.SegmentID, said []core.Message, by int) {
 	}
 }
 
-// chooseAnswer replaces the current answer with an earlier one; see core.ChooseAnswer.
-func (t *tx) chooseAnswer(e core.ChooseAnswer) {
+// chooseAnswer replaces the current answer with an earlier one; see effect.ChooseAnswer.
+func (t *tx) chooseAnswer(e effect.ChooseAnswer) {
 	m, turn := t.answeredTurn(e.Message)
 	if t.err != nil {
 		return
@@ -130,7 +132,7 @@ func (t *tx) unshelve(m core.Message, turn core.TurnID, first, last core.Message
 
 // redactAnswers redacts the shelved answers of a message. They can no longer be chosen, as their
 // calls and results no longer match.
-func (t *tx) redactAnswers(turn core.Turn, at time.Time, out *core.Noted) {
+func (t *tx) redactAnswers(turn core.Turn, at time.Time, out *store.Noted) {
 	type answer struct {
 		turn        core.TurnID
 		first, last core.MessageID
@@ -145,16 +147,16 @@ func (t *tx) redactAnswers(turn core.Turn, at time.Time, out *core.Noted) {
 			AND redacted = 0`, t.user, a.first, a.last, a.turn)...)
 	}
 	for _, id := range shown {
-		t.redact(core.Redact{Message: id, At: at}, out)
+		t.redact(effect.Redact{Message: id, At: at}, out)
 	}
 	if len(answers) > 0 {
 		t.exec(`DELETE FROM answers WHERE user_id = $1 AND message_id = $2`, t.user, input)
 	}
 }
 
-// Answers lists messages with more than one answer; see core.TimelineStore.
-func (s *Store) Answers(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Answered, error) {
-	by := map[core.MessageID]*core.Answered{}
+// Answers lists messages with more than one answer; see store.TimelineStore.
+func (s *Store) Answers(ctx context.Context, user core.UserID, ids []core.MessageID) ([]effect.Answered, error) {
+	by := map[core.MessageID]*effect.Answered{}
 	err := s.readRanges(ctx, "list answers", `SELECT a.message_id, a.turn_id, m.turn_id FROM answers a
 		JOIN messages m ON m.user_id = $1 AND m.id = a.message_id
 		WHERE a.user_id = $1 AND a.message_id BETWEEN $2 AND $3`, user, ids, func(row Row) error {
@@ -164,7 +166,7 @@ func (s *Store) Answers(ctx context.Context, user core.UserID, ids []core.Messag
 			return err
 		}
 		if by[id] == nil {
-			by[id] = &core.Answered{Message: id, Chosen: chosen}
+			by[id] = &effect.Answered{Message: id, Chosen: chosen}
 			if chosen != 0 {
 				by[id].Turns = []core.TurnID{chosen}
 			}
@@ -172,7 +174,7 @@ func (s *Store) Answers(ctx context.Context, user core.UserID, ids []core.Messag
 		by[id].Turns = append(by[id].Turns, turn)
 		return nil
 	})
-	var out []core.Answered
+	var out []effect.Answered
 	for _, id := range slices.Sorted(maps.Keys(by)) {
 		slices.Sort(by[id].Turns)
 		out = append(out, *by[id])

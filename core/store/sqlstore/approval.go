@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 const approvalColumns = `user_id, id, code, kind, state, identity_id, message_id, turn_id, word, subject, asked_at, expires_at, decided_at`
@@ -15,7 +17,7 @@ func scanApproval(row scanner) (a core.Approval, err error) {
 		&a.Subject, asTime(&a.AskedAt), asTime(&a.Expires), asTime(&a.DecidedAt)))
 }
 
-// Approval returns an approval; see core.ApprovalReader.
+// Approval returns an approval; see store.ApprovalReader.
 func (s *Store) Approval(ctx context.Context, user core.UserID, id core.ApprovalID) (core.Approval, error) {
 	a, err := scanApproval(s.one(ctx).row(`SELECT `+approvalColumns+` FROM approvals WHERE user_id = $1 AND id = $2`, user,
 		id))
@@ -32,7 +34,7 @@ func (s *Store) Approvals(ctx context.Context, user core.UserID, before core.App
 		` FROM approvals WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`, user, before, limit)
 }
 
-// OpenApprovals lists approvals that an identity may answer; see core.ApprovalReader.
+// OpenApprovals lists approvals that an identity may answer; see store.ApprovalReader.
 func (s *Store) OpenApprovals(ctx context.Context, user core.UserID, identity core.IdentityID,
 	now time.Time) (open []core.Approval, passed bool, err error) {
 	err = s.view(ctx, "read approvals", func(q querier) error {
@@ -58,7 +60,7 @@ func (t *tx) askApproval(a core.Approval) {
 }
 
 // decide answers an approval, once.
-func (t *tx) decide(e core.Decide) {
+func (t *tx) decide(e effect.Decide) {
 	state, result := core.ApprovalNo, core.ResultNo
 	if e.Yes {
 		state, result = core.ApprovalYes, core.ResultYes
@@ -72,14 +74,14 @@ func (t *tx) decide(e core.Decide) {
 }
 
 // useYes spends a yes to an account change.
-func (t *tx) useYes(e core.UseYes) {
+func (t *tx) useYes(e effect.UseYes) {
 	t.execOr(core.ErrRefused,
 		`UPDATE approvals SET state = 'used' WHERE user_id = $1 AND id = $2 AND kind = 'account' AND state = 'yes' AND decided_at > $3`,
 		t.user, e.Approval, ms(e.At.Add(-core.AccountLife)))
 }
 
 // recordApproved uses up the yes to a call that begins, or keeps the result of a call that has ended.
-func (t *tx) recordApproved(c core.CallRecord) {
+func (t *tx) recordApproved(c store.CallRecord) {
 	if c.Text == "" {
 		t.execOr(core.ErrRefused, `UPDATE approvals SET state = 'used' WHERE user_id = $1 AND id = $2 AND kind = 'call'
 			AND state = 'yes' AND subject <> '{}'`, t.user, c.Approval)

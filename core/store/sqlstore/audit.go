@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // maxAuditIDs bounds the ids of a row.
@@ -85,8 +87,8 @@ func scanAudit(row scanner) (r core.AuditRow, err error) {
 		&r.Result))
 }
 
-// Audit lists rows; see core.AuditStore.
-func (s *Store) Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, error) {
+// Audit lists rows; see store.AuditStore.
+func (s *Store) Audit(ctx context.Context, q store.AuditQuery) ([]core.AuditRow, error) {
 	before := ms(q.Before.At)
 	if q.Before.ID == 0 {
 		before, q.Before.User, q.Before.ID = 1<<62, 1<<62, 1<<62
@@ -102,12 +104,12 @@ func (s *Store) Audit(ctx context.Context, q core.AuditQuery) ([]core.AuditRow, 
 	return list(s.one(ctx), scanAudit, query, args...)
 }
 
-// PutAudit writes a row; see core.AuditStore.
+// PutAudit writes a row; see store.AuditStore.
 func (s *Store) PutAudit(ctx context.Context, user core.UserID, r core.AuditRow) error {
 	return s.update(ctx, "write the audit", user, func(t *tx) { t.auditAction(r) })
 }
 
-// SweepAudit removes old rows; see core.AuditStore.
+// SweepAudit removes old rows; see store.AuditStore.
 func (s *Store) SweepAudit(ctx context.Context, before time.Time) (int, error) {
 	var n int64
 	err := s.writeShared(ctx, "sweep the audit", func(t *transaction) {
@@ -116,7 +118,7 @@ func (s *Store) SweepAudit(ctx context.Context, before time.Time) (int, error) {
 	return int(n), err
 }
 
-// ExpireApprovals closes expired approvals; see core.AuditStore.
+// ExpireApprovals closes expired approvals; see store.AuditStore.
 func (s *Store) ExpireApprovals(ctx context.Context, now time.Time) (int, error) {
 	late, err := list(s.one(ctx), scanApproval, `SELECT `+approvalColumns+
 		` FROM approvals WHERE state = 'open' AND expires_at <= $1 ORDER BY expires_at LIMIT 500`, ms(now))
@@ -174,25 +176,25 @@ func (t *tx) auditEffects(effects []core.Effect) {
 	var forgotten []int64
 	for _, e := range effects {
 		switch e := e.(type) {
-		case core.Redact:
+		case effect.Redact:
 			forgotten = append(forgotten, int64(e.Message))
-		case core.SetSettings:
+		case effect.SetSettings:
 			t.auditAction(core.AuditRow{What: core.AuditSettings, Tool: t.changedSettings(e.Settings)})
-		case core.SetName:
+		case effect.SetName:
 			t.did(core.AuditName, "")
-		case core.Deny:
+		case effect.Deny:
 			t.did(core.AuditDeny, "")
-		case core.NewLink:
+		case effect.NewLink:
 			t.did(core.AuditLinkCode, "")
-		case core.NewWebLink:
+		case effect.NewWebLink:
 			t.did(core.AuditSignInLink, "user", int64(t.user))
-		case core.UseLink:
+		case effect.UseLink:
 			t.did(core.AuditLinkTry, "identity", int64(e.Identity))
-		case core.WrongLink:
+		case effect.WrongLink:
 			t.auditAction(core.AuditRow{What: core.AuditLinkTry, Result: core.ResultRefused})
-		case core.Unlink:
+		case effect.Unlink:
 			t.did(core.AuditUnlink, "identity", int64(e.Identity))
-		case core.Tell:
+		case effect.Tell:
 			t.auditAction(e.Row)
 		}
 	}

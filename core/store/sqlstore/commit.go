@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
-// Commit writes a reply and ends its turn; see core.TurnStore.
-func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (core.Committed, error) {
-	var out core.Committed
+// Commit writes a reply and ends its turn; see store.TurnStore.
+func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (store.Committed, error) {
+	var out store.Committed
 	var st state
 	var said []core.Message
 	err := s.transact(ctx, "commit reply", tx{user: r.Turn.User, first: []Statement{readState(r, &st)},
 		together: len(r.Effects) == 0}, func(t *tx) { // effects may take long
-		out = core.Committed{}
+		out = store.Committed{}
 		if !st.held {
 			t.fail(core.ErrFenced)
 			return
@@ -239,7 +240,7 @@ func (t *tx) spend(day string, u core.Usage, reserved, turns int) {
 // next ends the turn's job, and ensures a turn for messages that are still pending.
 func (t *tx) next(r core.Reply, st state) (again bool) {
 	if r.Compress {
-		t.enqueue(core.NewJob{Queue: core.QueueCompress, Key: core.CompressKey, Ref: int64(r.Turn.Thread),
+		t.enqueue(store.NewJob{Queue: core.QueueCompress, Key: core.CompressKey, Ref: int64(r.Turn.Thread),
 			RunAt: r.Now, Unique: true})
 	}
 	t.dropJob(r.Turn.Lease, "")
@@ -274,6 +275,6 @@ func (t *tx) summaryDue(r core.Reply, st state) *core.Job {
 // summarize enqueues the summary of a segment, once.
 func (t *tx) summarize(id core.SegmentID, now time.Time) { t.enqueue(summaryJob(id, now)) }
 
-func summaryJob(id core.SegmentID, now time.Time) core.NewJob {
-	return core.NewJob{Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: int64(id), RunAt: now, Unique: true}
+func summaryJob(id core.SegmentID, now time.Time) store.NewJob {
+	return store.NewJob{Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: int64(id), RunAt: now, Unique: true}
 }

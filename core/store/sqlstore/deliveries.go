@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Delivering reports whether a delivery to an address is in progress or waiting.
@@ -20,7 +21,7 @@ func (s *Store) Delivering(ctx context.Context, user core.UserID, to core.Addres
 }
 
 // Deliveries lists deliveries, newest first.
-func (s *Store) Deliveries(ctx context.Context, q core.DeliveryQuery) ([]core.Delivery, error) {
+func (s *Store) Deliveries(ctx context.Context, q store.DeliveryQuery) ([]core.Delivery, error) {
 	var out []core.Delivery
 	err := s.view(ctx, "list deliveries", func(r querier) (err error) {
 		query, args := deliveryQuery(q)
@@ -50,7 +51,7 @@ const underWay = `state IN ('pending', 'sending')`
 
 // deliveryQuery returns the query for q. Deliveries of all users are read only from the small
 // index of those in trouble, of which those whose words were deleted are left out: they concern nobody any more.
-func deliveryQuery(q core.DeliveryQuery) (string, []any) {
+func deliveryQuery(q store.DeliveryQuery) (string, []any) {
 	where, args, order := []string{"user_id = $2"}, []any{q.Limit, q.User}, "id"
 	if q.User == 0 {
 		where, args, order = []string{inTrouble, worded("deliveries.user_id")}, []any{q.Limit}, "created_at"
@@ -102,7 +103,7 @@ func (s *Store) Redeliver(ctx context.Context, user core.UserID, id core.Deliver
 	})
 }
 
-// Redirect replaces a parked delivery; see core.DeliveryStore.
+// Redirect replaces a parked delivery; see store.DeliveryStore.
 func (s *Store) Redirect(ctx context.Context, d core.Delivery, to core.NewDelivery, now time.Time) error {
 	return s.update(ctx, "redirect", d.User, func(t *tx) {
 		t.execOr(core.ErrChanged,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // deliverAll stores the deliveries of the last of ids. The first is claimed and returned if a
@@ -93,8 +94,8 @@ func (t *tx) addDeliveryJob(d core.Delivery, busy bool, now time.Time) {
 	t.addJob(job, core.JobReady)
 }
 
-func deliveryJob(to core.Address, id core.DeliveryID, runAt time.Time) core.NewJob {
-	return core.NewJob{Queue: core.QueueDeliver + to.Channel, Key: core.AddressKey(to), Ref: int64(id), RunAt: runAt}
+func deliveryJob(to core.Address, id core.DeliveryID, runAt time.Time) store.NewJob {
+	return store.NewJob{Queue: core.QueueDeliver + to.Channel, Key: core.AddressKey(to), Ref: int64(id), RunAt: runAt}
 }
 
 // insertDelivery stores a delivery.
@@ -162,7 +163,7 @@ func loadParts(q reader, d *core.Delivery) error {
 	return err
 }
 
-// ClaimDelivery takes a due delivery job; see core.DeliveryStore.
+// ClaimDelivery takes a due delivery job; see store.DeliveryStore.
 func (s *Store) ClaimDelivery(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Delivery, error) {
 	var out *core.Delivery
 	err := s.update(ctx, "claim delivery", ref.User, func(t *tx) {
@@ -240,7 +241,7 @@ func (t *tx) markPart(d *core.Delivery, p *core.DeliveryPart, state core.Deliver
 	}
 }
 
-// FinishPart stores the result of a part; see core.DeliveryStore.
+// FinishPart stores the result of a part; see store.DeliveryStore.
 func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.PartResult,
 	now time.Time) (bool, error) {
 	var more bool

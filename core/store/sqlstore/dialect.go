@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Dialect holds the differences between the engines.
@@ -82,7 +83,7 @@ type Vectors interface {
 	// Copy copies a user's vectors to another user under ids increased by shift, if these have rows in embeddings.
 	Copy(kind core.VectorKind, from, into core.UserID, shift int64) []Statement
 	// Nearest returns id and cosine distance of ready vectors, nearest first.
-	Nearest(q core.NearestQuery) Statement
+	Nearest(q store.NearestQuery) Statement
 }
 
 // Statement is a statement with its arguments.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // directories caches the directories of users who searched recently. An entry is valid until a
@@ -18,7 +19,7 @@ type directories struct {
 }
 
 type directory struct {
-	core.Directory
+	store.Directory
 	edits   int64
 	through core.MessageID // read up to it
 }
@@ -26,8 +27,8 @@ type directory struct {
 // maxDirectories bounds the cached messages, at 16 bytes each.
 const maxDirectories = 4_000_000
 
-// Directory returns a user's directory; see core.RecallStore.
-func (s *Store) Directory(ctx context.Context, user core.UserID) (*core.Directory, error) {
+// Directory returns a user's directory; see store.RecallStore.
+func (s *Store) Directory(ctx context.Context, user core.UserID) (*store.Directory, error) {
 	d := s.known.get(user)
 	for {
 		more := added{edits: -1, Directory: d.Directory}
@@ -46,7 +47,7 @@ func (s *Store) Directory(ctx context.Context, user core.UserID) (*core.Director
 		}
 		out := d.Directory
 		first, _ := slices.BinarySearchFunc(out.Messages, more.indexed+1,
-			func(e core.DirectoryEntry, id core.MessageID) int { return cmp.Compare(e.ID, id) })
+			func(e store.DirectoryEntry, id core.MessageID) int { return cmp.Compare(e.ID, id) })
 		out.Missing = max(0, len(out.Messages)-first-tailMost)
 		return &out, nil
 	}
@@ -100,12 +101,12 @@ func (k *directories) put(user core.UserID, d *directory) {
 
 // added is the update of a directory: the directory as it will be, but with only the fresh messages.
 type added struct {
-	core.Directory
+	store.Directory
 	edits int64
 	last  core.MessageID
 	// indexed is the last message in the index.
 	indexed core.MessageID
-	fresh   []core.DirectoryEntry
+	fresh   []store.DirectoryEntry
 }
 
 // since returns the statements that read whether d is still valid, and what was added to it.
@@ -120,7 +121,7 @@ func (a *added) since(user core.UserID, d *directory) []Statement {
 	}, {
 		Query: `SELECT id, label FROM segments WHERE user_id = $1 AND id > $2 ORDER BY id`, Args: []any{user, opened},
 		All: func(r Row) error {
-			var g core.DirectorySegment
+			var g store.DirectorySegment
 			err := r.Scan(&g.ID, &g.Label)
 			a.Segments = append(a.Segments, g)
 			return err
@@ -134,7 +135,7 @@ func (a *added) since(user core.UserID, d *directory) []Statement {
 
 // read reads one message.
 func (a *added) read(r Row) error {
-	var e core.DirectoryEntry
+	var e store.DirectoryEntry
 	var segment core.SegmentID
 	var tokens int
 	var channel string
@@ -143,7 +144,7 @@ func (a *added) read(r Row) error {
 		return err
 	}
 	n, _ := slices.BinarySearchFunc(a.Segments, segment,
-		func(g core.DirectorySegment, id core.SegmentID) int { return cmp.Compare(g.ID, id) })
+		func(g store.DirectorySegment, id core.SegmentID) int { return cmp.Compare(g.ID, id) })
 	e.Segment, e.Tokens, e.Channel = int32(n), uint16(min(tokens, 1<<16-1)), a.channel(channel)
 	switch role {
 	case core.RoleAssistant:

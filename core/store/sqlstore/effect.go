@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // apply applies effects in order. out may be nil.
-func (t *tx) apply(effects []core.Effect, out *core.Noted) {
+func (t *tx) apply(effects []core.Effect, out *store.Noted) {
 	if out == nil {
-		out = &core.Noted{}
+		out = &store.Noted{}
 	}
 	effects = t.withRedactions(effects)
 	for _, e := range effects {
@@ -23,61 +25,61 @@ func (t *tx) apply(effects []core.Effect, out *core.Noted) {
 	}
 }
 
-func (t *tx) applyOne(e core.Effect, out *core.Noted) {
+func (t *tx) applyOne(e core.Effect, out *store.Noted) {
 	switch e := e.(type) {
-	case core.SetSettings:
+	case effect.SetSettings:
 		t.exec(`UPDATE users SET settings = $2 WHERE id = $1`, t.user, text(e.Settings))
-	case core.SetName:
+	case effect.SetName:
 		t.exec(`UPDATE users SET name = $2 WHERE id = $1`, t.user, e.Name)
-	case core.OpenThread:
+	case effect.OpenThread:
 		t.openThread(e)
-	case core.UseThread:
+	case effect.UseThread:
 		t.useThread(e.Identity, e.Thread)
-	case core.RenameThread:
+	case effect.RenameThread:
 		t.renameThread(e)
-	case core.DropThread:
+	case effect.DropThread:
 		t.dropThread(e.Thread)
-	case core.StopTurn:
+	case effect.StopTurn:
 		t.stopTurn(e.Thread, out)
-	case core.RetryTurn:
+	case effect.RetryTurn:
 		t.retryTurn(e, out)
-	case core.Redact:
+	case effect.Redact:
 		t.redact(e, out)
-	case core.Regenerate:
+	case effect.Regenerate:
 		t.regenerate(e)
-	case core.ChooseAnswer:
+	case effect.ChooseAnswer:
 		t.chooseAnswer(e)
-	case core.Summarize:
+	case effect.Summarize:
 		t.summarizeAgain(e)
-	case core.CloseLoop:
+	case effect.CloseLoop:
 		t.closeLoop(e)
-	case core.OpenLoop:
+	case effect.OpenLoop:
 		t.openLoop(e)
-	case core.MentionLoop:
+	case effect.MentionLoop:
 		t.mentionLoop(e.Loop, e.At)
-	case core.SetPlan:
+	case effect.SetPlan:
 		t.setPlan(e)
-	case core.CancelPlan:
+	case effect.CancelPlan:
 		t.cancelPlan(e)
-	case core.PausePlan:
+	case effect.PausePlan:
 		t.pausePlan(e)
-	case core.ResumePlan:
+	case effect.ResumePlan:
 		t.resumePlan(e)
-	case core.SnoozePlan:
+	case effect.SnoozePlan:
 		t.snoozePlan(e)
-	case core.Undo:
+	case effect.Undo:
 		t.undo(e)
-	case core.Approve:
+	case effect.Approve:
 		t.approve(e, out)
-	case core.Deny:
+	case effect.Deny:
 		t.deny(e)
-	case core.Release:
+	case effect.Release:
 		t.releaseParked(e)
-	case core.Resume:
+	case effect.Resume:
 		t.resumePending(e.At)
-	case core.AskApproval:
+	case effect.AskApproval:
 		t.askApproval(e.Approval)
-	case core.Decide:
+	case effect.Decide:
 		t.decide(e)
 	default:
 		t.applyKept(e)
@@ -87,27 +89,27 @@ func (t *tx) applyOne(e core.Effect, out *core.Noted) {
 // applyKept applies an effect on memory or standing instructions.
 func (t *tx) applyKept(e core.Effect) {
 	switch e := e.(type) {
-	case core.AddItem:
+	case effect.AddItem:
 		t.addItem(e)
-	case core.ArchiveItem:
+	case effect.ArchiveItem:
 		t.archiveItem(e)
-	case core.RestoreItem:
+	case effect.RestoreItem:
 		t.restoreItem(e)
-	case core.EditItem:
+	case effect.EditItem:
 		t.editItem(e)
-	case core.DeleteItem:
+	case effect.DeleteItem:
 		t.deleteItem(t.item(e.Item), e.At)
-	case core.AddInstruction:
+	case effect.AddInstruction:
 		t.addInstruction(e)
-	case core.RemoveInstruction:
+	case effect.RemoveInstruction:
 		t.removeInstruction(e)
-	case core.ProposeInstruction, core.ProposeTask: // the reply asks
+	case effect.ProposeInstruction, effect.ProposeTask: // the reply asks
 	default:
 		t.applyLink(e)
 	}
 }
 
-func (t *tx) summarizeAgain(e core.Summarize) {
+func (t *tx) summarizeAgain(e effect.Summarize) {
 	t.exec(`UPDATE segments SET stale = 1, error = '', failed_at = 0, retry_at = 0 WHERE user_id = $1 AND id = $2`, t.user, e.Segment)
 	t.summarize(e.Segment, e.At)
 }
@@ -115,28 +117,28 @@ func (t *tx) summarizeAgain(e core.Summarize) {
 // applyLink applies an effect on identities, browsers or keys.
 func (t *tx) applyLink(e core.Effect) {
 	switch e := e.(type) {
-	case core.NewLink:
+	case effect.NewLink:
 		t.newLink(e.Code)
-	case core.NewWebLink:
+	case effect.NewWebLink:
 		t.newWebLink(e.Code)
-	case core.WrongLink:
+	case effect.WrongLink:
 		t.wrongLink(e.Address, e.At)
-	case core.UseLink:
+	case effect.UseLink:
 		t.useLink(e)
-	case core.AcceptLink:
+	case effect.AcceptLink:
 		t.acceptLink(e)
-	case core.Unlink:
+	case effect.Unlink:
 		t.unlink(e.Identity)
-	case core.UseYes:
+	case effect.UseYes:
 		t.useYes(e)
-	case core.AddKey:
+	case effect.AddKey:
 		t.addKey(e.Key)
-	case core.Also:
+	case store.Also:
 		t.also(e.Note)
-	case core.Tell: // auditEffects writes it
-	case core.RevokeKey:
+	case effect.Tell: // auditEffects writes it
+	case effect.RevokeKey:
 		t.revokeKey(e.Key)
-	case core.EndSession:
+	case effect.EndSession:
 		t.endSession(e.Session)
 	default:
 		t.fail(fmt.Errorf("effect %T is not known", e))
@@ -144,21 +146,21 @@ func (t *tx) applyLink(e core.Effect) {
 }
 
 // releaseParked sends the parked deliveries of an identity.
-func (t *tx) releaseParked(e core.Release) {
+func (t *tx) releaseParked(e effect.Release) {
 	t.exec(`UPDATE identities SET blocked = 0, teased = 0 WHERE user_id = $1 AND id = $2`, t.user, e.Identity)
 	t.unpark(e.Identity, e.At)
 }
 
 // deny revokes a pairing code and drops the held events of its address. Their ids stay known,
 // so that a repeat is not held again.
-func (t *tx) deny(e core.Deny) {
+func (t *tx) deny(e effect.Deny) {
 	c := t.useCode(core.CodePair, e.CodeHash, e.At)
 	t.exec(
 		`UPDATE events SET state = 'done', payload = NULL WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held'`,
 		c.Address.Channel, c.Address.Account, c.Address.External)
 }
 
-func (t *tx) openThread(e core.OpenThread) {
+func (t *tx) openThread(e effect.OpenThread) {
 	id := core.ThreadID(t.nextID())
 	t.exec(`INSERT INTO threads (user_id, id, mode, title, own, created_at) VALUES ($1, $2, 'thread', $3, $4, $5)`, t.user,
 		id, e.Title, flag(!e.Tainted), ms(e.At))
@@ -177,7 +179,7 @@ func (t *tx) useThread(identity core.IdentityID, thread core.ThreadID) {
 	t.exec(`UPDATE identities SET thread_id = $3 WHERE user_id = $1 AND id = $2`, t.user, identity, thread)
 }
 
-func (t *tx) renameThread(e core.RenameThread) {
+func (t *tx) renameThread(e effect.RenameThread) {
 	if t.count(`UPDATE threads SET title = $3, own = 1 WHERE user_id = $1 AND id = $2 AND mode = 'thread'`, t.user, e.Thread,
 		e.Title) == 0 {
 		t.fail(core.ErrNotFound)
@@ -200,7 +202,7 @@ func (t *tx) dropThread(id core.ThreadID) {
 func (t *tx) withRedactions(effects []core.Effect) (out []core.Effect) {
 	for _, e := range effects {
 		out = append(out, e)
-		gone, ok := e.(core.DropThread)
+		gone, ok := e.(effect.DropThread)
 		if !ok {
 			continue
 		}
@@ -210,14 +212,14 @@ func (t *tx) withRedactions(effects []core.Effect) (out []core.Effect) {
 			t.user, gone.Thread)
 		slices.Sort(ids)
 		for _, id := range ids {
-			out = append(out, core.Redact{Message: id, At: gone.At})
+			out = append(out, effect.Redact{Message: id, At: gone.At})
 		}
 	}
 	return out
 }
 
 // stopTurn asks the running turn of a thread to stop. One that waits for a retry ends here.
-func (t *tx) stopTurn(thread core.ThreadID, out *core.Noted) {
+func (t *tx) stopTurn(thread core.ThreadID, out *store.Noted) {
 	thread = t.threadOr(thread)
 	h, busy := t.head(threadKey(thread))
 	if !busy || h.state != core.JobReady || h.ref == 0 {
@@ -256,7 +258,7 @@ const (
 )
 
 // askTurn sets a flag of the running turn of a thread.
-func (t *tx) askTurn(thread core.ThreadID, what string, out *core.Noted) {
+func (t *tx) askTurn(thread core.ThreadID, what string, out *store.Noted) {
 	var id core.TurnID
 	if t.find(&id, what, t.user, thread) {
 		t.toldTurn(id, out)
@@ -264,13 +266,13 @@ func (t *tx) askTurn(thread core.ThreadID, what string, out *core.Noted) {
 }
 
 // toldTurn reports that the flags of a turn changed.
-func (t *tx) toldTurn(id core.TurnID, out *core.Noted) {
+func (t *tx) toldTurn(id core.TurnID, out *store.Noted) {
 	out.StopTurns = append(out.StopTurns, id)
 	t.wake = append(t.wake, core.TurnTopic(t.user, id))
 }
 
 // retryTurn restarts the running turn, makes a waiting one run now, or starts one for pending messages.
-func (t *tx) retryTurn(e core.RetryTurn, out *core.Noted) {
+func (t *tx) retryTurn(e effect.RetryTurn, out *store.Noted) {
 	thread := t.threadOr(e.Thread)
 	if t.count(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND key = $2 AND state IN ('ready', 'running') AND state = 'ready'`,
 		t.user, threadKey(thread), ms(e.At)) > 0 {
@@ -298,7 +300,7 @@ func (t *tx) resumePending(at time.Time) {
 	}
 }
 
-func (t *tx) closeLoop(e core.CloseLoop) {
+func (t *tx) closeLoop(e effect.CloseLoop) {
 	t.execOr(core.ErrNotFound,
 		`UPDATE loops SET state = 'closed', mentioned_at = $3, changed = $4, tainted = tainted | $5 WHERE user_id = $1 AND id = $2 AND state = 'open'`, t.user, e.Loop, ms(e.At), t.change(), ended(e.Tainted))
 }

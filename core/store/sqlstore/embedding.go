@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // windowed is the condition of messages that windows are made of.
 const windowed = `kind = 'chat' AND redacted = 0 AND body <> '' AND role <> 'tool'`
 
-// Unwindowed returns a day with messages outside windows; see core.IndexStore. If the day
+// Unwindowed returns a day with messages outside windows; see store.IndexStore. If the day
 // turns out to have nothing new, PutWindows unmarks it.
-func (s *Store) Unwindowed(ctx context.Context, user core.UserID, limit int) (out core.Unwindowed, err error) {
+func (s *Store) Unwindowed(ctx context.Context, user core.UserID, limit int) (out store.Unwindowed, err error) {
 	err = s.view(ctx, "read unwindowed", func(q querier) error {
 		var state core.SegmentState
 		err := q.row(`SELECT id, windowed, state FROM segments WHERE user_id = $1 AND unwindowed = 1 ORDER BY id LIMIT 1`,
@@ -34,8 +35,8 @@ func (s *Store) Unwindowed(ctx context.Context, user core.UserID, limit int) (ou
 	return out, err
 }
 
-// PutWindows stores windows of a day; see core.IndexStore.
-func (s *Store) PutWindows(ctx context.Context, p core.PutWindows) error {
+// PutWindows stores windows of a day; see store.IndexStore.
+func (s *Store) PutWindows(ctx context.Context, p store.PutWindows) error {
 	return s.transact(ctx, "put windows", tx{user: p.User}, func(t *tx) {
 		left := t.unread(p)
 		for _, w := range p.Windows {
@@ -52,7 +53,7 @@ func (s *Store) PutWindows(ctx context.Context, p core.PutWindows) error {
 
 // unread reports whether a day has messages after those that were read. It fails with
 // core.ErrChanged if the read ones have changed.
-func (t *tx) unread(p core.PutWindows) (left bool) {
+func (t *tx) unread(p store.PutWindows) (left bool) {
 	if t.merging {
 		t.fail(core.ErrChanged)
 		return false
@@ -85,11 +86,11 @@ func (t *tx) embed(kind core.VectorKind, id int64, config string, now time.Time)
 const pendingAgain = `
 	ON CONFLICT (user_id, kind, id) DO UPDATE SET config = excluded.config, state = 'pending', error = '', revision = embeddings.revision + 1, updated_at = excluded.updated_at`
 
-// PendingEmbeddings returns texts that wait for a vector; see core.IndexStore.
+// PendingEmbeddings returns texts that wait for a vector; see store.IndexStore.
 func (s *Store) PendingEmbeddings(ctx context.Context, user core.UserID, config string,
-	limit int) ([]core.Embeddable, error) {
-	var out []core.Embeddable
-	scan := fields(func(e *core.Embeddable) []any { return []any{&e.Kind, &e.ID, &e.Revision} })
+	limit int) ([]store.Embeddable, error) {
+	var out []store.Embeddable
+	scan := fields(func(e *store.Embeddable) []any { return []any{&e.Kind, &e.ID, &e.Revision} })
 	err := s.view(ctx, "pending embeddings", func(q querier) (err error) {
 		out, err = list(q, scan,
 			`SELECT kind, id, revision FROM embeddings WHERE user_id = $1 AND state = 'pending' ORDER BY kind, id LIMIT $2`,
@@ -105,7 +106,7 @@ func (s *Store) PendingEmbeddings(ctx context.Context, user core.UserID, config 
 }
 
 // readText reads the text to embed.
-func readText(q querier, user core.UserID, e *core.Embeddable) (err error) {
+func readText(q querier, user core.UserID, e *store.Embeddable) (err error) {
 	if e.Kind == core.VectorItem {
 		return found(q.row(`SELECT content FROM items WHERE user_id = $1 AND id = $2`, user, e.ID).Scan(&e.Text))
 	}
@@ -123,8 +124,8 @@ func readText(q querier, user core.UserID, e *core.Embeddable) (err error) {
 	return err
 }
 
-// PutVectors stores vectors; see core.IndexStore.
-func (s *Store) PutVectors(ctx context.Context, user core.UserID, config string, vectors []core.EmbeddingResult,
+// PutVectors stores vectors; see store.IndexStore.
+func (s *Store) PutVectors(ctx context.Context, user core.UserID, config string, vectors []store.EmbeddingResult,
 	now time.Time) error {
 	return s.transact(ctx, "put vectors", tx{user: user}, func(t *tx) {
 		for _, v := range vectors {
@@ -133,7 +134,7 @@ func (s *Store) PutVectors(ctx context.Context, user core.UserID, config string,
 	})
 }
 
-func (t *tx) putVector(v core.EmbeddingResult, config string, now time.Time) {
+func (t *tx) putVector(v store.EmbeddingResult, config string, now time.Time) {
 	state := core.EmbeddingReady
 	if v.Error != "" {
 		state, config = core.EmbeddingError, cmp.Or(v.Tried, config)
@@ -156,13 +157,13 @@ func (t *tx) putVector(v core.EmbeddingResult, config string, now time.Time) {
 }
 
 // putPassages stores the passages of a window.
-func (t *tx) putPassages(v core.EmbeddingResult) {
+func (t *tx) putPassages(v store.EmbeddingResult) {
 	var first core.MessageID
 	t.getOr(core.ErrNotFound, &first, `SELECT first_message FROM windows WHERE user_id = $1 AND id = $2`, t.user, v.ID)
 	t.exec(`UPDATE windows SET passages = $3 WHERE user_id = $1 AND id = $2`, t.user, v.ID, append([]byte{}, core.PackPassages(first, v.Passages)...))
 }
 
-// Reembed marks all texts of a user as pending; see core.IndexStore.
+// Reembed marks all texts of a user as pending; see store.IndexStore.
 func (s *Store) Reembed(ctx context.Context, user core.UserID, config string, dry bool, now time.Time) (int, error) {
 	total := 0
 	err := s.updateLong(ctx, "reembed", user, func(t *tx) {
@@ -180,7 +181,7 @@ func (s *Store) Reembed(ctx context.Context, user core.UserID, config string, dr
 	return total, err
 }
 
-// EmbeddingCounts counts a user's embeddings; see core.IndexStore.
+// EmbeddingCounts counts a user's embeddings; see store.IndexStore.
 func (s *Store) EmbeddingCounts(ctx context.Context, user core.UserID, config string) (map[string]int, error) {
 	type state struct {
 		name string
@@ -201,14 +202,14 @@ const ownEmbeddings = `u.settings LIKE '%"embeddings":{%'`
 // forAll prefixes the fingerprint in rows that FailEmbeddings marked.
 const forAll = "!"
 
-// FailEmbeddings marks pending texts as failed; see core.IndexStore.
+// FailEmbeddings marks pending texts as failed; see store.IndexStore.
 func (s *Store) FailEmbeddings(ctx context.Context, user core.UserID, tried, reason string, now time.Time) error {
 	return s.updateLong(ctx, "fail embeddings", user, func(t *tx) {
 		t.exec(`UPDATE embeddings SET state = 'error', error = $2, config = $3, updated_at = $4 WHERE user_id = $1 AND state = 'pending'`, user, reason, forAll+tried, ms(now))
 	})
 }
 
-// RetryEmbeddings makes failed texts pending again; see core.IndexStore.
+// RetryEmbeddings makes failed texts pending again; see store.IndexStore.
 func (s *Store) RetryEmbeddings(ctx context.Context, user core.UserID, tried string, now time.Time) error {
 	var some bool
 	err := s.one(ctx).row(
@@ -221,19 +222,19 @@ func (s *Store) RetryEmbeddings(ctx context.Context, user core.UserID, tried str
 	})
 }
 
-// EmbeddingFaults lists why texts have no vectors; see core.IndexStore.
-func (s *Store) EmbeddingFaults(ctx context.Context, user core.UserID) ([]core.EmbeddingFault, error) {
+// EmbeddingFaults lists why texts have no vectors; see store.IndexStore.
+func (s *Store) EmbeddingFaults(ctx context.Context, user core.UserID) ([]store.EmbeddingFault, error) {
 	where, args := `user_id = $1`, []any{user}
 	if user == 0 {
 		where, args = `user_id > 0`, nil
 	}
-	out, err := list(s.one(ctx), fields(func(f *core.EmbeddingFault) []any { return []any{&f.Reason, &f.Count} }),
+	out, err := list(s.one(ctx), fields(func(f *store.EmbeddingFault) []any { return []any{&f.Reason, &f.Count} }),
 		`SELECT error, COUNT(*) FROM embeddings WHERE `+where+
 			` AND state = 'error' GROUP BY error ORDER BY COUNT(*) DESC, error LIMIT 5`, args...)
 	return out, wrap("read errors of embeddings", err)
 }
 
-// EmbeddingDue lists users with messages outside windows or pending texts, but no job for them; see core.IndexStore. A
+// EmbeddingDue lists users with messages outside windows or pending texts, but no job for them; see store.IndexStore. A
 // job that waits after a failure keeps its time, unless the fingerprint has changed.
 func (s *Store) EmbeddingDue(ctx context.Context, after core.UserID, own bool, tried string,
 	limit int) ([]core.UserID, error) {
@@ -253,16 +254,16 @@ func (s *Store) EmbeddingDue(ctx context.Context, after core.UserID, own bool, t
 		failed+`) ORDER BY u.id LIMIT $2`, args...)
 }
 
-// Nearest returns the nearest vectors; see core.RecallStore.
-func (s *Store) Nearest(ctx context.Context, n core.NearestQuery) ([]core.Neighbour, error) {
+// Nearest returns the nearest vectors; see store.RecallStore.
+func (s *Store) Nearest(ctx context.Context, n store.NearestQuery) ([]store.Neighbour, error) {
 	st := s.dialect.Vector.Nearest(n)
-	out, err := list(s.one(ctx), fields(func(n *core.Neighbour) []any { return []any{&n.ID, &n.Distance} }), st.Query,
+	out, err := list(s.one(ctx), fields(func(n *store.Neighbour) []any { return []any{&n.ID, &n.Distance} }), st.Query,
 		st.Args...)
 	return out, wrap("nearest vectors", err)
 }
 
 // Windows returns windows by their ids.
-func (s *Store) Windows(ctx context.Context, user core.UserID, ids []core.WindowID) ([]core.TextWindow, error) {
+func (s *Store) Windows(ctx context.Context, user core.UserID, ids []core.WindowID) ([]store.TextWindow, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -276,7 +277,7 @@ func (s *Store) Windows(ctx context.Context, user core.UserID, ids []core.Window
 	return out, wrap("read windows", err)
 }
 
-func scanWindow(r scanner) (w core.TextWindow, err error) {
+func scanWindow(r scanner) (w store.TextWindow, err error) {
 	var packed []byte
 	if err = r.Scan(&w.User, &w.ID, &w.Segment, &w.First, &w.Last, &w.Tokens, &packed); err == nil {
 		w.Passages, err = core.UnpackPassages(w.First, packed)

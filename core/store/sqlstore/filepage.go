@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 const filePageColumns = `id, message_id, part, number, name, kind, title, body, tokens`
@@ -15,7 +16,7 @@ func scanFilePage(r scanner) (p core.FilePage, err error) {
 	return p, r.Scan(&p.ID, &p.File.Message, &p.File.Part, &p.Number, &p.Name, &p.Kind, &p.Title, &p.Text, &p.Tokens)
 }
 
-// FilePages returns pages of an attachment; see core.DocumentStore.
+// FilePages returns pages of an attachment; see store.DocumentStore.
 func (s *Store) FilePages(ctx context.Context, user core.UserID, file core.FileRef, from,
 	to int) ([]core.FilePage, error) {
 	out, err := list(s.one(ctx), scanFilePage,
@@ -24,7 +25,7 @@ func (s *Store) FilePages(ctx context.Context, user core.UserID, file core.FileR
 	return out, wrap("read pages of a file", err)
 }
 
-// FilePagesOf returns pages by their ids; see core.DocumentStore.
+// FilePagesOf returns pages by their ids; see store.DocumentStore.
 func (s *Store) FilePagesOf(ctx context.Context, user core.UserID, ids []int64) ([]core.FilePage, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -38,15 +39,15 @@ func (s *Store) FilePagesOf(ctx context.Context, user core.UserID, ids []int64) 
 	return out, wrap("read pages of files", err)
 }
 
-// HasFilePages reports whether a user has any pages; see core.DocumentStore.
+// HasFilePages reports whether a user has any pages; see store.DocumentStore.
 func (s *Store) HasFilePages(ctx context.Context, user core.UserID) (bool, error) {
 	ids, err := list(s.one(ctx), column[int64],
 		`SELECT id FROM file_pages WHERE user_id = $1 AND id > 0 ORDER BY id LIMIT 1`, user)
 	return len(ids) > 0, wrap("look for pages of files", err)
 }
 
-// PutFilePages stores pages; see core.DocumentStore.
-func (s *Store) PutFilePages(ctx context.Context, p core.PutFilePages) error {
+// PutFilePages stores pages; see store.DocumentStore.
+func (s *Store) PutFilePages(ctx context.Context, p store.PutFilePages) error {
 	return s.update(ctx, "put pages of a file", p.User, func(t *tx) {
 		t.holds(p.Lease)
 		m := t.message(p.File.Message)
@@ -61,13 +62,13 @@ func (s *Store) PutFilePages(ctx context.Context, p core.PutFilePages) error {
 			t.putFilePage(page, m.Segment != 0, p)
 		}
 		if p.Config != "" && len(p.Pages) > 0 && m.Segment != 0 {
-			t.enqueue(core.NewJob{User: t.user, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: p.Now, Unique: true})
+			t.enqueue(store.NewJob{User: t.user, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: p.Now, Unique: true})
 		}
 	})
 }
 
 // putFilePage stores a page, and indexes it if found.
-func (t *tx) putFilePage(page core.FilePage, found bool, p core.PutFilePages) {
+func (t *tx) putFilePage(page core.FilePage, found bool, p store.PutFilePages) {
 	id := t.nextID()
 	t.exec(`INSERT INTO file_pages (user_id, id, message_id, part, number, name, kind, title, body, tokens)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, t.user, id, p.File.Message, p.File.Part, page.Number, page.Name,
@@ -123,7 +124,7 @@ func (t *tx) readLater(m core.MessageID, part int, a core.Attachment, at time.Ti
 	if !a.Document.Unread() || a.Path == "" {
 		return
 	}
-	t.enqueue(core.NewJob{User: t.user, Queue: core.QueueDocument, Key: core.DocumentKey, Ref: int64(m),
+	t.enqueue(store.NewJob{User: t.user, Queue: core.QueueDocument, Key: core.DocumentKey, Ref: int64(m),
 		Payload: json.RawMessage(text(part)), RunAt: at})
 }
 

@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
-// Hold keeps an event of a stranger; see core.InboundStore.
-func (s *Store) Hold(ctx context.Context, h core.Hold) (bool, error) {
+// Hold keeps an event of a stranger; see store.InboundStore.
+func (s *Store) Hold(ctx context.Context, h store.Hold) (bool, error) {
 	var duplicate bool
 	err := s.update(ctx, "hold", 0, func(t *tx) {
 		state := "done"
@@ -37,7 +38,7 @@ func (s *Store) Hold(ctx context.Context, h core.Hold) (bool, error) {
 
 // heldAfter returns the time to store as the receipt of an event. A kept one comes after those
 // already kept of its address, so that they are released in order.
-func (t *tx) heldAfter(h core.Hold) time.Time {
+func (t *tx) heldAfter(h store.Hold) time.Time {
 	if !h.Keep {
 		return h.Now
 	}
@@ -47,7 +48,7 @@ func (t *tx) heldAfter(h core.Hold) time.Time {
 }
 
 // changeHeld applies an edit or a deletion to a stranger's held messages.
-func (t *tx) changeHeld(h core.Hold) {
+func (t *tx) changeHeld(h store.Hold) {
 	e := h.Event
 	if e.Kind != core.InEdit && e.Kind != core.InRedaction {
 		return
@@ -70,7 +71,7 @@ func (t *tx) changeHeld(h core.Hold) {
 }
 
 // pushOut removes the oldest codes of an origin to make room for one.
-func (t *tx) pushOut(h core.Hold) {
+func (t *tx) pushOut(h store.Hold) {
 	if h.Origin == "" {
 		return
 	}
@@ -86,7 +87,7 @@ func (t *tx) pushOut(h core.Hold) {
 }
 
 // fullOfCodes reports whether an address has a code, or its channel has the most allowed.
-func (t *tx) fullOfCodes(h core.Hold) bool {
+func (t *tx) fullOfCodes(h store.Hold) bool {
 	var channel, own int
 	a := h.Code.Address
 	t.get(columns{&channel, &own}, `SELECT COUNT(*), COALESCE(SUM(CASE WHEN account = $3 AND external = $4 THEN 1 ELSE 0 END), 0) FROM codes

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // importing is the import of a batch.
 type importing struct {
 	*tx
-	b      core.ImportBatch
+	b      store.ImportBatch
 	thread core.ThreadID
 	mode   core.Mode
 	last   int64 // last position of the thread
@@ -22,12 +23,12 @@ type importing struct {
 	fresh  []incoming
 	days   map[string]*importedDay
 	opened int
-	taken  core.Taken
+	taken  store.Taken
 }
 
 // incoming is a new message of the batch.
 type incoming struct {
-	core.ImportMessage
+	store.ImportMessage
 	index    int // in the batch
 	id       core.MessageID
 	position int64
@@ -43,8 +44,8 @@ func (m incoming) wanted() int64 {
 	return m.SentAt.UnixMicro()
 }
 
-// PrepareImport finds the terms of new messages of a batch; see core.ImportStore.
-func (s *Store) PrepareImport(ctx context.Context, b *core.ImportBatch) error {
+// PrepareImport finds the terms of new messages of a batch; see store.ImportStore.
+func (s *Store) PrepareImport(ctx context.Context, b *store.ImportBatch) error {
 	var known map[string]core.MessageID
 	err := s.view(ctx, "prepare import", func(q querier) (err error) {
 		known, err = knownKeys(q, b.User, b.Messages)
@@ -56,15 +57,15 @@ func (s *Store) PrepareImport(ctx context.Context, b *core.ImportBatch) error {
 	return err
 }
 
-// Import stores messages of an archive; see core.ImportStore. It analyzes them before it locks the user's row.
-func (s *Store) Import(ctx context.Context, b core.ImportBatch) (core.Imported, error) {
+// Import stores messages of an archive; see store.ImportStore. It analyzes them before it locks the user's row.
+func (s *Store) Import(ctx context.Context, b store.ImportBatch) (store.Imported, error) {
 	if len(b.Terms) != len(b.Messages) {
 		b.Terms = s.analyzedAll(b, nil)
 	}
-	var out core.Imported
+	var out store.Imported
 	err := s.update(ctx, "import", b.User, func(t *tx) {
 		in := &importing{tx: t, b: b, days: map[string]*importedDay{}, taken: b.Taken}
-		out = core.Imported{Messages: make([]core.MessageID, len(b.Messages)), Taken: b.Taken}
+		out = store.Imported{Messages: make([]core.MessageID, len(b.Messages)), Taken: b.Taken}
 		in.admit(&out)
 		if len(in.fresh) == 0 {
 			return
@@ -86,7 +87,7 @@ func (s *Store) Import(ctx context.Context, b core.ImportBatch) (core.Imported, 
 }
 
 // analyzedAll returns the terms of the searchable messages of a batch, except known ones.
-func (s *Store) analyzedAll(b core.ImportBatch, known map[string]core.MessageID) [][]string {
+func (s *Store) analyzedAll(b store.ImportBatch, known map[string]core.MessageID) [][]string {
 	out := make([][]string, len(b.Messages))
 	if s.analyze == nil || b.Thread != nil {
 		return out
@@ -103,7 +104,7 @@ func (s *Store) analyzedAll(b core.ImportBatch, known map[string]core.MessageID)
 }
 
 // admit collects the new messages in the order of time, and sets the ids of the others.
-func (in *importing) admit(out *core.Imported) {
+func (in *importing) admit(out *store.Imported) {
 	known, err := knownKeys(in, in.user, in.b.Messages)
 	if err != nil {
 		in.fail(err)
@@ -127,7 +128,7 @@ func (in *importing) admit(out *core.Imported) {
 
 // knownKeys returns the keys that were imported before, with their messages. Each is looked up
 // separately, so that the index is used whatever the planner's statistics.
-func knownKeys(q reader, user core.UserID, ms []core.ImportMessage) (map[string]core.MessageID, error) {
+func knownKeys(q reader, user core.UserID, ms []store.ImportMessage) (map[string]core.MessageID, error) {
 	out, marks := make(map[string]core.MessageID, len(ms)), make([]string, 200)
 	for i := range marks {
 		marks[i] = `(` + placeholders(2+i, 1) + `)`

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // importedDay is a day that receives messages.
@@ -110,7 +111,7 @@ func (in *importing) updateThread() {
 		in.user, in.thread, last, flag(begins))
 }
 
-// ImportSummary stores the versions of a day's summary; see core.ImportStore.
+// ImportSummary stores the versions of a day's summary; see store.ImportStore.
 func (s *Store) ImportSummary(ctx context.Context, user core.UserID, label string,
 	versions []core.Summary) (bool, error) {
 	stored := false
@@ -132,7 +133,7 @@ func (s *Store) ImportSummary(ctx context.Context, user core.UserID, label strin
 	return stored, err
 }
 
-// SummarizeImported enqueues summaries of imported days; see core.ImportStore.
+// SummarizeImported enqueues summaries of imported days; see store.ImportStore.
 func (s *Store) SummarizeImported(ctx context.Context, now time.Time, limit int) (int, error) {
 	users, err := s.userIDs(ctx,
 		`SELECT g.user_id FROM segments g WHERE g.backlog = 1 AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = g.user_id
@@ -157,7 +158,7 @@ func (t *tx) nextImported(now time.Time) {
 		return
 	}
 	if _, busy := t.head(core.ImportKey); !busy {
-		t.enqueue(core.NewJob{Queue: core.QueueSummarize, Key: core.ImportKey, Ref: id, RunAt: now, Unique: true})
+		t.enqueue(store.NewJob{Queue: core.QueueSummarize, Key: core.ImportKey, Ref: id, RunAt: now, Unique: true})
 	}
 }
 
@@ -259,8 +260,8 @@ func (s *walk) read(query string, from int64, limit int) []occupied {
 		limit)
 }
 
-// Plans returns all loops, reminders and tasks; see core.ImportStore.
-func (s *Store) Plans(ctx context.Context, user core.UserID) (out core.Plans, err error) {
+// Plans returns all loops, reminders and tasks; see store.ImportStore.
+func (s *Store) Plans(ctx context.Context, user core.UserID) (out store.Plans, err error) {
 	err = s.view(ctx, "list plans", func(q querier) error {
 		out, err = plans(q, user)
 		return err
@@ -268,7 +269,7 @@ func (s *Store) Plans(ctx context.Context, user core.UserID) (out core.Plans, er
 	return out, err
 }
 
-func plans(q reader, user core.UserID) (out core.Plans, err error) {
+func plans(q reader, user core.UserID) (out store.Plans, err error) {
 	if out.Loops, err = list(q, scanLoop, `SELECT `+loopColumns+` FROM loops WHERE user_id = $1 ORDER BY id`, user); err != nil {
 		return out, err
 	}
@@ -276,10 +277,10 @@ func plans(q reader, user core.UserID) (out core.Plans, err error) {
 	return out, err
 }
 
-// ImportPlans stores loops, reminders and tasks that do not exist; see core.ImportStore.
-func (s *Store) ImportPlans(ctx context.Context, user core.UserID, p core.Plans) (in core.PlansIn, err error) {
+// ImportPlans stores loops, reminders and tasks that do not exist; see store.ImportStore.
+func (s *Store) ImportPlans(ctx context.Context, user core.UserID, p store.Plans) (in store.PlansIn, err error) {
 	err = s.update(ctx, "import plans", user, func(t *tx) {
-		in = core.PlansIn{}
+		in = store.PlansIn{}
 		here, err := plans(t, t.user)
 		t.fail(err)
 		in.Loops = t.importLoops(p.Loops, here.Loops)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 const identityColumns = `i.user_id, i.id, i.channel, i.account, i.external, i.name, i.thread_id, i.blocked, i.last_used, i.window_until, i.teased, i.aliases`
@@ -58,15 +60,15 @@ type joined struct {
 // Scan scans the first columns into dest and the others into rest.
 func (j joined) Scan(dest ...any) error { return j.scanner.Scan(append(dest, j.rest...)...) }
 
-// Append stores inbound messages of one identity; see core.InboundStore.
-func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error) {
-	var out core.Appended
+// Append stores inbound messages of one identity; see store.InboundStore.
+func (s *Store) Append(ctx context.Context, a store.Append) (store.Appended, error) {
+	var out store.Appended
 	how := make([]admission, len(a.Events))
 	var to route
 	first := append(admitAll(a, how), readRoute(a, &to))
 	err := s.transact(ctx, "append", tx{user: a.User, first: first, together: true}, func(t *tx) {
 		fresh := t.admitted(a.Events, how)
-		out = core.Appended{Duplicates: len(a.Events) - len(fresh)}
+		out = store.Appended{Duplicates: len(a.Events) - len(fresh)}
 		if len(fresh) == 0 {
 			return
 		}
@@ -88,7 +90,7 @@ func (s *Store) Append(ctx context.Context, a core.Append) (core.Appended, error
 }
 
 // appendNew stores the nth message with its event and its decision, if any.
-func (t *tx) appendNew(a core.Append, n int, how admission, to *route, turn *core.Turn) core.MessageID {
+func (t *tx) appendNew(a store.Append, n int, how admission, to *route, turn *core.Turn) core.MessageID {
 	id, withDay := t.appendOne(a.Messages[n], a.Events[n], to, turn)
 	t.keep(a.Events[n], how, id, "done", withDay && a.Messages[n].Day.End.After(a.Now), a.Now)
 	d := a.Messages[n].Decides
@@ -96,12 +98,12 @@ func (t *tx) appendNew(a core.Append, n int, how admission, to *route, turn *cor
 		return id
 	}
 	t.by(core.Actor{Via: core.ViaIdentity, ID: int64(a.Identity), At: a.Now})
-	t.decide(core.Decide{Approval: d.Approval, Identity: a.Identity, Yes: d.Yes, At: a.Now})
+	t.decide(effect.Decide{Approval: d.Approval, Identity: a.Identity, Yes: d.Yes, At: a.Now})
 	return id
 }
 
 // admitAll returns the statements that admit the events.
-func admitAll(a core.Append, how []admission) []Statement {
+func admitAll(a store.Append, how []admission) []Statement {
 	var out []Statement
 	for n, e := range a.Events {
 		out = append(out, admits(a.User, e, &how[n]))
@@ -147,7 +149,7 @@ type route struct {
 
 // readRoute returns the statement that reads a route, with the day of the first message: to
 // the thread of the Append, or to the identity's current thread.
-func readRoute(a core.Append, r *route) Statement {
+func readRoute(a store.Append, r *route) Statement {
 	if len(a.Messages) > 0 {
 		r.label = a.Messages[0].Day.Label
 	}
@@ -177,7 +179,7 @@ func readRoute(a core.Append, r *route) Statement {
 
 // claimNow returns the turn of messages that are about to be stored, if it can be claimed with
 // them: the thread is idle, nothing else waits and the budget allows it.
-func (t *tx) claimNow(a core.Append, to route, fresh []int) (*core.Turn, *core.Postponed) {
+func (t *tx) claimNow(a store.Append, to route, fresh []int) (*core.Turn, *store.Postponed) {
 	solo := slices.ContainsFunc(fresh, func(n int) bool { return a.Messages[n].Solo })
 	if a.Claim == nil || a.Paused || t.merging || a.RunAt.After(a.Claim.Now) || to.head.id != 0 ||
 		to.pending || solo && len(fresh) > 1 {
@@ -228,7 +230,7 @@ func (t *tx) fetchJobs(id core.MessageID, e core.Inbound, m core.NewMessage) {
 			t.readLater(id, i, f, m.SentAt)
 			continue
 		}
-		t.enqueue(core.NewJob{User: t.user, Queue: core.QueueFetch + e.Address.Channel,
+		t.enqueue(store.NewJob{User: t.user, Queue: core.QueueFetch + e.Address.Channel,
 			Key: key("fetch", int64(id), int64(i)), Ref: int64(id), Payload: json.RawMessage(text(i)), RunAt: m.SentAt})
 	}
 }
@@ -239,7 +241,7 @@ const usedWithin = time.Minute
 
 // recordUse records that an identity was used and can be written to. Its parked deliveries go
 // out after the reply, or immediately if there will be none.
-func (t *tx) recordUse(to route, a core.Append) {
+func (t *tx) recordUse(to route, a store.Append) {
 	i := to.identity
 	known := !to.other && !i.Blocked && !i.Asked && a.Now.Sub(i.LastUsed) < usedWithin && !a.Window.After(i.Window)
 	if !known {
@@ -257,7 +259,7 @@ func (t *tx) used(identity core.IdentityID, now, window time.Time) {
 		identity, ms(now), ms(window))
 }
 
-// Edit replaces the text of a message; see core.InboundStore.
+// Edit replaces the text of a message; see store.InboundStore.
 func (s *Store) Edit(ctx context.Context, user core.UserID, identity core.IdentityID, e core.Inbound, m core.NewMessage,
 	now time.Time) error {
 	return s.update(ctx, "edit", user, func(t *tx) {
@@ -291,7 +293,7 @@ func (s *Store) Referred(ctx context.Context, user core.UserID, identity core.Id
 	return id, found(err)
 }
 
-// Quoted returns the message with the service's id native, or ErrNotFound; see core.InboundStore.
+// Quoted returns the message with the service's id native, or ErrNotFound; see store.InboundStore.
 func (s *Store) Quoted(ctx context.Context, user core.UserID, identity core.IdentityID,
 	native string) (m core.Message, part string, err error) {
 	err = s.view(ctx, "read quoted message", func(q querier) error {

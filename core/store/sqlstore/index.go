@@ -19,7 +19,7 @@ type rota struct {
 	after core.UserID
 }
 
-// Index brings the index up to date; see core.IndexStore.
+// Index brings the index up to date; see store.IndexStore.
 func (s *Store) Index(ctx context.Context, users int, share core.Share) (int, error) {
 	if s.analyze == nil {
 		return 0, nil

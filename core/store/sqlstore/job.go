@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // key returns the key of a job: its kind and the ids of its subject.
@@ -49,11 +50,11 @@ func present(yes *bool, query string, args ...any) Statement {
 }
 
 // enqueue adds a job behind those of its key.
-func (t *tx) enqueue(j core.NewJob) { t.enqueueFor(j, nil) }
+func (t *tx) enqueue(j store.NewJob) { t.enqueueFor(j, nil) }
 
 // enqueueFor is enqueue with a claim, if that is not nil, of a job that may run now. It returns such
 // a job, of which it notifies nobody.
-func (t *tx) enqueueFor(j core.NewJob, c *core.Claim) *core.Job {
+func (t *tx) enqueueFor(j store.NewJob, c *core.Claim) *core.Job {
 	var ask []Statement
 	earlier, busy := false, false
 	if j.Unique {
@@ -77,7 +78,7 @@ func (t *tx) enqueueFor(j core.NewJob, c *core.Claim) *core.Job {
 }
 
 // addClaimed adds a claimed job.
-func (t *tx) addClaimed(j core.NewJob, c core.Claim) *core.Job {
+func (t *tx) addClaimed(j store.NewJob, c core.Claim) *core.Job {
 	j.User = t.user
 	l := core.Lease{Job: core.JobID(t.nextID()), Key: j.Key, Attempt: 1, Until: c.Until}
 	t.exec(insertJob, jobRow(j, l.Job, core.JobRunning, l, c.Worker)...)
@@ -86,7 +87,7 @@ func (t *tx) addClaimed(j core.NewJob, c core.Claim) *core.Job {
 }
 
 // addJob adds an unclaimed job.
-func (t *tx) addJob(j core.NewJob, state core.JobState) {
+func (t *tx) addJob(j store.NewJob, state core.JobState) {
 	if state == core.JobWaiting {
 		t.alone = ""
 	}
@@ -98,7 +99,7 @@ const insertJob = `INSERT INTO jobs (user_id, id, queue, key, ref, payload, stat
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $8)`
 
 // jobRow returns the arguments of insertJob.
-func jobRow(j core.NewJob, id core.JobID, state core.JobState, l core.Lease, worker string) []any {
+func jobRow(j store.NewJob, id core.JobID, state core.JobState, l core.Lease, worker string) []any {
 	return []any{j.User, id, j.Queue, j.Key, j.Ref, cmp.Or(string(j.Payload), "{}"), string(state), ms(j.RunAt), l.Attempt,
 		ms(l.Until), worker}
 }
@@ -184,7 +185,7 @@ func (t *tx) again(l core.Lease, at time.Time, cause string) {
 	t.awaken(queue)
 }
 
-// Due returns heads that may run now; see core.JobStore.
+// Due returns heads that may run now; see store.JobStore.
 func (s *Store) Due(ctx context.Context, queues []string, now time.Time, limit int,
 	share core.Share) ([]core.JobRef, time.Time, error) {
 	var refs []core.JobRef
@@ -262,7 +263,7 @@ func scanJob(row scanner) (core.Job, error) {
 }
 
 // Enqueue adds jobs, each in a transaction of its user.
-func (s *Store) Enqueue(ctx context.Context, jobs ...core.NewJob) error {
+func (s *Store) Enqueue(ctx context.Context, jobs ...store.NewJob) error {
 	for _, j := range jobs {
 		if err := s.update(ctx, "enqueue", j.User, func(t *tx) { t.enqueue(j) }); err != nil {
 			return err
@@ -287,7 +288,7 @@ func (s *Store) Finish(ctx context.Context, user core.UserID, l core.Lease, caus
 	})
 }
 
-// Abandon ends leases that their holder may not know of; see core.JobStore.
+// Abandon ends leases that their holder may not know of; see store.JobStore.
 func (s *Store) Abandon(ctx context.Context, user core.UserID, worker string, at time.Time) error {
 	return s.update(ctx, "abandon claims", user, func(t *tx) {
 		queues := listOf(t, column[string],
@@ -344,13 +345,13 @@ func (s *Store) Revive(ctx context.Context, user core.UserID, id core.JobID, now
 		j := rowOf(t, scanJob, `SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 AND id = $2 AND state = 'dead'`, t.user, id)
 		t.exec(`DELETE FROM jobs WHERE user_id = $1 AND id = $2`, t.user, id)
 		t.did(core.AuditRetry, "job", int64(id))
-		t.enqueue(core.NewJob{User: user, Queue: j.Queue, Key: j.Key, Ref: j.Ref, Payload: j.Payload, RunAt: now})
+		t.enqueue(store.NewJob{User: user, Queue: j.Queue, Key: j.Key, Ref: j.Ref, Payload: j.Payload, RunAt: now})
 	})
 }
 
 // QueueStats returns the depth of each queue.
-func (s *Store) QueueStats(ctx context.Context) ([]core.QueueStat, error) {
-	scan := fields(func(q *core.QueueStat) []any { return []any{&q.Queue, &q.State, &q.Depth, asTime(&q.Oldest)} })
+func (s *Store) QueueStats(ctx context.Context) ([]store.QueueStat, error) {
+	scan := fields(func(q *store.QueueStat) []any { return []any{&q.Queue, &q.State, &q.Depth, asTime(&q.Oldest)} })
 	return list(s.one(ctx), scan,
 		`SELECT queue, state, COUNT(*), MIN(since) FROM jobs GROUP BY queue, state ORDER BY queue, state`)
 }

@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
-// Acquire takes or renews a lease; see core.LeaseStore.
+// Acquire takes or renews a lease; see store.LeaseStore.
 func (s *Store) Acquire(ctx context.Context, name, worker string, now, until time.Time) (int64, bool, error) {
 	var fence int64
 	held := false
@@ -62,8 +63,8 @@ func (s *Store) Push(ctx context.Context, key string, until time.Time) error {
 		ON CONFLICT (key) DO UPDATE SET at = CASE WHEN rates.at > excluded.at THEN rates.at ELSE excluded.at END`, key, until.UnixMicro())
 }
 
-// SetAttachment stores a fetched attachment; see core.MediaStore.
-func (s *Store) SetAttachment(ctx context.Context, f core.Fetched) error {
+// SetAttachment stores a fetched attachment; see store.MediaStore.
+func (s *Store) SetAttachment(ctx context.Context, f store.Fetched) error {
 	gone := false
 	err := s.update(ctx, "set attachment", f.User, func(t *tx) {
 		t.holds(f.Lease)
@@ -93,7 +94,7 @@ func (s *Store) SetAttachment(ctx context.Context, f core.Fetched) error {
 }
 
 // transcribed replaces a message's text by one with the transcript.
-func (t *tx) transcribed(m core.Message, f core.Fetched) {
+func (t *tx) transcribed(m core.Message, f store.Fetched) {
 	t.exec(`UPDATE messages SET body = $3, tokens = $4 WHERE user_id = $1 AND id = $2`, t.user, m.ID, f.Text, f.Tokens)
 	t.reindex(m, f.Text)
 	t.reembedMessage(m)
@@ -107,10 +108,10 @@ func (s *Store) Lookup(ctx context.Context, user core.UserID, turn core.TurnID, 
 	return body, err == nil, wrap("look up call", optional(err))
 }
 
-// Earlier returns the calls of other turns for messages; see core.JournalStore.
+// Earlier returns the calls of other turns for messages; see store.JournalStore.
 func (s *Store) Earlier(ctx context.Context, user core.UserID, turn core.TurnID,
-	messages []core.MessageID) (out []core.CallRecord, err error) {
-	scan := fields(func(c *core.CallRecord) []any { return []any{&c.Turn, &c.Step, &c.Index, &c.Tool, &c.Text} })
+	messages []core.MessageID) (out []store.CallRecord, err error) {
+	scan := fields(func(c *store.CallRecord) []any { return []any{&c.Turn, &c.Step, &c.Index, &c.Tool, &c.Text} })
 	for message := range until(&err, messages) {
 		err = addTo(&out, s.one(ctx), scan, `SELECT turn_id, step, call, name, body FROM journal
 			WHERE user_id = $1 AND message_id = $2 AND message_id > 0 AND turn_id <> $3 ORDER BY turn_id, step, call`, user, message, turn)
@@ -119,7 +120,7 @@ func (s *Store) Earlier(ctx context.Context, user core.UserID, turn core.TurnID,
 }
 
 // Record journals the result of a call of an outside tool.
-func (s *Store) Record(ctx context.Context, user core.UserID, c core.CallRecord) error {
+func (s *Store) Record(ctx context.Context, user core.UserID, c store.CallRecord) error {
 	return s.update(ctx, "record call", user, func(t *tx) {
 		if c.Result != "" {
 			t.audit(core.AuditRow{At: c.At, Via: cmp.Or(c.By.Via, core.ViaGateway), ViaID: c.By.ID, What: core.AuditCall,
@@ -139,7 +140,7 @@ func (s *Store) Record(ctx context.Context, user core.UserID, c core.CallRecord)
 	})
 }
 
-// Sweep removes obsolete rows; see core.Janitor.
+// Sweep removes obsolete rows; see store.Janitor.
 func (s *Store) Sweep(ctx context.Context, raw, now time.Time) (int, error) {
 	total, err := s.sweepDays(ctx, raw, now)
 	if err != nil {
@@ -213,12 +214,12 @@ func (t *tx) speakJob(r core.Reply, ids []core.MessageID) {
 	if !r.Speak || r.State != core.TurnDone || len(ids) == 0 || len(r.Messages) == 0 {
 		return
 	}
-	t.enqueue(core.NewJob{Queue: core.QueueSpeak, Key: core.SpeakKey, Ref: int64(ids[len(ids)-1]),
+	t.enqueue(store.NewJob{Queue: core.QueueSpeak, Key: core.SpeakKey, Ref: int64(ids[len(ids)-1]),
 		Payload: json.RawMessage(text(r.Turn.Address)), RunAt: r.Now})
 }
 
-// Spoken adds a recording to a message; see core.SpeechStore.
-func (s *Store) Spoken(ctx context.Context, x core.Spoken) error {
+// Spoken adds a recording to a message; see store.SpeechStore.
+func (s *Store) Spoken(ctx context.Context, x store.Spoken) error {
 	gone := false
 	err := s.update(ctx, "keep speech", x.User, func(t *tx) {
 		t.holds(x.Lease)
@@ -239,7 +240,7 @@ func (s *Store) Spoken(ctx context.Context, x core.Spoken) error {
 	return err
 }
 
-// Unspoken ends the job of an answer that could not be spoken; see core.SpeechStore. Only the last failed job is kept.
+// Unspoken ends the job of an answer that could not be spoken; see store.SpeechStore. Only the last failed job is kept.
 func (s *Store) Unspoken(ctx context.Context, user core.UserID, l core.Lease, cause string) error {
 	return s.update(ctx, "give speech up", user, func(t *tx) {
 		t.holds(l)
@@ -253,7 +254,7 @@ func (t *tx) dropFailedSpeech() {
 	t.exec(`DELETE FROM jobs WHERE user_id = $1 AND key = $2 AND state = 'dead'`, t.user, core.SpeakKey)
 }
 
-// SpeechTrouble returns why the last answer was not spoken; see core.SpeechStore.
+// SpeechTrouble returns why the last answer was not spoken; see store.SpeechStore.
 func (s *Store) SpeechTrouble(ctx context.Context, user core.UserID) (cause string, since time.Time, err error) {
 	err = s.one(ctx).row(`SELECT error, since FROM jobs WHERE user_id = $1 AND key = $2 AND state = 'dead'
 		ORDER BY id DESC LIMIT 1`, user, core.SpeakKey).Scan(&cause, asTime(&since))

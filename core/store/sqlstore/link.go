@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
-// LinkCode returns the effect that a code would have for an address; see core.LinkStore.
+// LinkCode returns the effect that a code would have for an address; see store.LinkStore.
 func (s *Store) LinkCode(ctx context.Context, hash string, a core.Address, now time.Time) (core.Link, error) {
 	var l core.Link
 	err := s.view(ctx, "read link code", func(q querier) (err error) {
@@ -84,8 +86,8 @@ func validCode(q reader, kind core.CodeKind, hash string, now time.Time) (core.C
 	return c, err
 }
 
-// UseLink uses a code at a stranger's address; see core.LinkStore.
-func (s *Store) UseLink(ctx context.Context, hash string, h core.Hold) error {
+// UseLink uses a code at a stranger's address; see store.LinkStore.
+func (s *Store) UseLink(ctx context.Context, hash string, h store.Hold) error {
 	return s.update(ctx, "use link", 0, func(t *tx) {
 		if !t.takeIn(h.Event, 0, "done", h.Now) {
 			return
@@ -113,8 +115,8 @@ func (t *tx) useLinkCode(hash string, a core.Address, name string, now time.Time
 	t.exec(`DELETE FROM tries WHERE address = $1`, core.AddressKey(a))
 }
 
-// TryLink counts a wrong try of a stranger; see core.LinkStore.
-func (s *Store) TryLink(ctx context.Context, h core.Hold) error {
+// TryLink counts a wrong try of a stranger; see store.LinkStore.
+func (s *Store) TryLink(ctx context.Context, h store.Hold) error {
 	return s.update(ctx, "try link", 0, func(t *tx) {
 		if !t.takeIn(h.Event, 0, "done", h.Now) {
 			return
@@ -142,7 +144,7 @@ func (t *tx) newLink(c core.Code) {
 }
 
 // useLink uses a code at an address of the user.
-func (t *tx) useLink(e core.UseLink) {
+func (t *tx) useLink(e effect.UseLink) {
 	i := rowOf(t, scanIdentity, `SELECT `+identityColumns+
 		` FROM identities i WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user, e.Identity)
 	c, err := validCode(t, core.CodeLink, e.Hash, e.At)
@@ -153,7 +155,7 @@ func (t *tx) useLink(e core.UseLink) {
 }
 
 // acceptLink joins the other side of a used code to the user.
-func (t *tx) acceptLink(e core.AcceptLink) {
+func (t *tx) acceptLink(e effect.AcceptLink) {
 	l := e.Subject
 	c, err := codeOf(t, core.CodeLinked, l.Hash)
 	if err != nil || c.User != t.user || c.Address != l.Address.Chat() {

@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // seqBits is the number of bits of a document's id.
 const seqBits = 28
 
-// Match returns the postings of terms; see core.RecallStore.
-func (s *Store) Match(ctx context.Context, q core.MatchQuery) ([]core.Posting, error) {
+// Match returns the postings of terms; see store.RecallStore.
+func (s *Store) Match(ctx context.Context, q store.MatchQuery) ([]store.Posting, error) {
 	if s.analyze == nil || len(q.Terms) == 0 {
 		return nil, nil
 	}
@@ -25,15 +26,15 @@ func (s *Store) Match(ctx context.Context, q core.MatchQuery) ([]core.Posting, e
 	if err := m.read(ctx); err != nil {
 		return nil, err
 	}
-	postings := slices.DeleteFunc(m.all, func(p core.Posting) bool { return p.Docs == 0 })
+	postings := slices.DeleteFunc(m.all, func(p store.Posting) bool { return p.Docs == 0 })
 	return postings, m.bound(ctx, postings)
 }
 
 // match is one search for terms.
 type match struct {
-	core.MatchQuery
+	store.MatchQuery
 	s   *Store
-	all []core.Posting // one per term
+	all []store.Posting // one per term
 }
 
 // termQuery returns a query for documents of the match.
@@ -57,7 +58,7 @@ func (m *match) read(ctx context.Context) error {
 		return err
 	}
 	for i, term := range m.Terms {
-		m.all = append(m.all, core.Posting{Term: term, IDs: lists[2*i], Often: lists[2*i+1]})
+		m.all = append(m.all, store.Posting{Term: term, IDs: lists[2*i], Often: lists[2*i+1]})
 	}
 	m.add(docs)
 	for i := range m.all {
@@ -84,7 +85,7 @@ func (m *match) tail(docs *[]doc) Statement {
 
 // add adds unindexed documents to the postings.
 func (m *match) add(docs []doc) {
-	wanted := make(map[string]*core.Posting, len(m.all))
+	wanted := make(map[string]*store.Posting, len(m.all))
 	for i := range m.all {
 		wanted[m.all[i].Term] = &m.all[i]
 	}
@@ -104,14 +105,14 @@ func (m *match) add(docs []doc) {
 
 // bound cuts postings to the limit of documents in total, rare terms first. To cut ones it adds
 // the documents that also hold a rare term.
-func (m *match) bound(ctx context.Context, postings []core.Posting) error {
-	order := make([]*core.Posting, len(postings))
+func (m *match) bound(ctx context.Context, postings []store.Posting) error {
+	order := make([]*store.Posting, len(postings))
 	for i := range postings {
 		order[i] = &postings[i]
 	}
-	slices.SortStableFunc(order, func(a, b *core.Posting) int { return cmp.Compare(a.Docs, b.Docs) })
+	slices.SortStableFunc(order, func(a, b *store.Posting) int { return cmp.Compare(a.Docs, b.Docs) })
 	var rare []string
-	var cut []*core.Posting
+	var cut []*store.Posting
 	left := m.Limit
 	for _, p := range order {
 		if p.Docs <= left {
@@ -147,7 +148,7 @@ func (m *match) estimate(newest []int64) int {
 }
 
 // addRare adds the documents that also hold a rare term to cut postings.
-func (m *match) addRare(ctx context.Context, cut []*core.Posting, rare []string) error {
+func (m *match) addRare(ctx context.Context, cut []*store.Posting, rare []string) error {
 	if len(cut) == 0 || len(rare) == 0 {
 		return nil
 	}

@@ -22,7 +22,7 @@ func withPrefix(prefix string) string {
 	return `name > '` + prefix + `' AND name < '` + prefix[:len(prefix)-1] + `;'`
 }
 
-// Join creates or renews a membership; see core.MemberStore.
+// Join creates or renews a membership; see store.MemberStore.
 func (s *Store) Join(ctx context.Context, m core.Membership) (live []string, freed int, err error) {
 	own, other := memberPrefix, leavingPrefix
 	if m.Leaving {
@@ -51,7 +51,7 @@ func (t *transaction) expireMembers(m core.Membership) (freed int) {
 	return freed
 }
 
-// Leave ends a membership; see core.MemberStore.
+// Leave ends a membership; see store.MemberStore.
 func (s *Store) Leave(ctx context.Context, worker string) error {
 	return s.writeShared(ctx, "leave", func(t *transaction) {
 		t.exec(`DELETE FROM leases WHERE name IN ($1, $2)`, memberPrefix+worker, leavingPrefix+worker)
@@ -59,7 +59,7 @@ func (s *Store) Leave(ctx context.Context, worker string) error {
 	})
 }
 
-// Tell passes a topic to the Wakes of this process; see core.MemberStore.
+// Tell passes a topic to the Wakes of this process; see store.MemberStore.
 func (s *Store) Tell(topic string) { s.bus.publish(topic) }
 
 // bus passes values within the process: wake-ups, and users whose rows changed. A slow
@@ -111,7 +111,7 @@ func (b *bus[T]) unsubscribe(ch chan T) {
 // Wakes yields the topics that changed, here and in other processes.
 func (s *Store) Wakes(ctx context.Context) <-chan string { return s.bus.subscribe(ctx, 256) }
 
-// Changed yields users whose rows this process has written; see core.Changes.
+// Changed yields users whose rows this process has written; see store.Changes.
 func (s *Store) Changed(ctx context.Context) <-chan core.UserID {
 	return s.changes.subscribe(ctx, 1024)
 }
@@ -119,7 +119,7 @@ func (s *Store) Changed(ctx context.Context) <-chan core.UserID {
 // maxTopic bounds a topic, in bytes; PostgreSQL passes on less than 8,000.
 const maxTopic = 7000
 
-// Publish passes a topic to the Wakes of every process; see core.Changes. It arrives twice in
+// Publish passes a topic to the Wakes of every process; see store.Changes. It arrives twice in
 // this process if that also listens to the database.
 func (s *Store) Publish(ctx context.Context, topic string) error {
 	if len(topic) > maxTopic {

@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // addItem adds a memory item, unless an active one states the same.
-func (t *tx) addItem(e core.AddItem) {
+func (t *tx) addItem(e effect.AddItem) {
 	i := e.Item
 	if i.ID == 0 {
 		i.ID = core.ItemID(t.nextID())
@@ -42,7 +44,7 @@ func (t *tx) findItem(id core.ItemID, content, config string, at time.Time) {
 	t.index(core.DocItem, int64(id), content)
 	if config != "" {
 		t.embed(core.VectorItem, int64(id), config, at)
-		t.enqueue(core.NewJob{User: t.user, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: at, Unique: true})
+		t.enqueue(store.NewJob{User: t.user, Queue: core.QueueEmbed, Key: core.EmbedKey, RunAt: at, Unique: true})
 	}
 }
 
@@ -53,7 +55,7 @@ func (t *tx) countTheme(slug string, made core.Theme, n int, at time.Time) {
 		t.user, slug, cmp.Or(made.Name, slug), made.Description, n, ms(at), t.change(), flag(made.Tainted))
 }
 
-func (t *tx) archiveItem(e core.ArchiveItem) {
+func (t *tx) archiveItem(e effect.ArchiveItem) {
 	i := t.item(e.Item)
 	if i.Status == core.ItemArchived {
 		return
@@ -63,7 +65,7 @@ func (t *tx) archiveItem(e core.ArchiveItem) {
 	t.countTheme(i.Theme, core.Theme{}, -1, e.At)
 }
 
-func (t *tx) restoreItem(e core.RestoreItem) {
+func (t *tx) restoreItem(e effect.RestoreItem) {
 	if !t.reactivate(e.Item, e.At) {
 		t.fail(core.ErrExists)
 	}
@@ -84,7 +86,7 @@ func (t *tx) reactivate(id core.ItemID, at time.Time) bool {
 }
 
 // editItem gives an item a new wording, and removes the terms and the vector of the old one.
-func (t *tx) editItem(e core.EditItem) {
+func (t *tx) editItem(e effect.EditItem) {
 	i := t.item(e.Item)
 	if i.Content == e.Content {
 		return
@@ -180,8 +182,8 @@ func (s *Store) SameItem(ctx context.Context, user core.UserID, digest string) (
 		digest))
 }
 
-// Items lists items, newest first; see core.MemoryStore.
-func (s *Store) Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error) {
+// Items lists items, newest first; see store.MemoryStore.
+func (s *Store) Items(ctx context.Context, q store.ItemQuery) ([]core.Item, error) {
 	where, args := itemFilter(q)
 	if len(q.IDs) == 0 {
 		return list(s.one(ctx), scanItem, selectItems+where+fmt.Sprintf(
@@ -202,7 +204,7 @@ func (s *Store) Items(ctx context.Context, q core.ItemQuery) ([]core.Item, error
 }
 
 // itemFilter returns the conditions of a query and their arguments.
-func itemFilter(q core.ItemQuery) (where string, args []any) {
+func itemFilter(q store.ItemQuery) (where string, args []any) {
 	args = []any{q.User}
 	where = ` WHERE i.user_id = $1`
 	add := func(condition string, values ...any) {
@@ -240,7 +242,7 @@ func (s *Store) NewID(ctx context.Context, user core.UserID) (int64, error) {
 }
 
 // openLoop opens a loop with the date of the newest message that it rests on.
-func (t *tx) openLoop(e core.OpenLoop) {
+func (t *tx) openLoop(e effect.OpenLoop) {
 	id := e.Loop.ID
 	if id == 0 {
 		id = core.LoopID(t.nextID())
@@ -286,34 +288,34 @@ const undoable = `SELECT kind, body, ended FROM (
 	UNION ALL SELECT 'reminder', body, state <> 'active', tainted FROM plans WHERE user_id = $1 AND id = $2 AND kind = 'reminder' AND (state = 'active' OR state = 'cancelled' AND (cron <> '' OR due_at > $3))) AS things
 	WHERE NOT ended AND (tainted & 1) <> 0 OR ended AND (tainted & 2) <> 0`
 
-func undoableOf(q reader, user core.UserID, id int64, now time.Time) (core.Undoable, error) {
-	x := core.Undoable{ID: id}
+func undoableOf(q reader, user core.UserID, id int64, now time.Time) (effect.Undoable, error) {
+	x := effect.Undoable{ID: id}
 	return x, found(q.row(undoable, user, id, ms(now)).Scan(&x.Kind, &x.Text, &x.Ended))
 }
 
-// Undoable returns the change that Undo would revert; see core.PlanStore.
-func (s *Store) Undoable(ctx context.Context, user core.UserID, id int64, now time.Time) (core.Undoable, error) {
+// Undoable returns the change that Undo would revert; see store.PlanStore.
+func (s *Store) Undoable(ctx context.Context, user core.UserID, id int64, now time.Time) (effect.Undoable, error) {
 	return undoableOf(s.one(ctx), user, id, now)
 }
 
 // undo reverts a change.
-func (t *tx) undo(e core.Undo) {
+func (t *tx) undo(e effect.Undo) {
 	x, err := undoableOf(t, t.user, e.X.ID, e.At)
 	if err != nil || x.Kind != e.X.Kind || x.Ended != e.X.Ended {
 		t.fail(core.ErrRefused)
 	}
 	switch {
-	case x.Kind == core.UndoItem && x.Ended:
+	case x.Kind == effect.UndoItem && x.Ended:
 		t.reactivate(core.ItemID(x.ID), e.At)
-	case x.Kind == core.UndoItem:
-		t.archiveItem(core.ArchiveItem{Item: core.ItemID(x.ID), At: e.At})
-	case x.Kind == core.UndoLoop && x.Ended:
+	case x.Kind == effect.UndoItem:
+		t.archiveItem(effect.ArchiveItem{Item: core.ItemID(x.ID), At: e.At})
+	case x.Kind == effect.UndoLoop && x.Ended:
 		t.exec(`UPDATE loops SET state = 'open', mentioned_at = $3, changed = $4, tainted = tainted & 1 WHERE user_id = $1 AND id = $2`, t.user, x.ID, ms(e.At), t.change())
-	case x.Kind == core.UndoLoop:
-		t.closeLoop(core.CloseLoop{Loop: core.LoopID(x.ID), At: e.At})
+	case x.Kind == effect.UndoLoop:
+		t.closeLoop(effect.CloseLoop{Loop: core.LoopID(x.ID), At: e.At})
 	case x.Ended:
 		t.exec(`UPDATE plans SET state = 'active', tainted = tainted & 1 WHERE user_id = $1 AND id = $2`, t.user, x.ID)
 	default:
-		t.cancelPlan(core.CancelPlan{Plan: core.PlanID(x.ID), At: e.At})
+		t.cancelPlan(effect.CancelPlan{Plan: core.PlanID(x.ID), At: e.At})
 	}
 }

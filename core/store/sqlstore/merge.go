@@ -22,7 +22,7 @@ func scanMerge(row scanner) (m core.Merge, err error) {
 	return m, found(row.Scan(&m.ID, &m.From, &m.Into, &m.Identity, &m.Phase, asTime(&m.AskedAt)))
 }
 
-// Ask stores a request to merge two users; see core.MergeStore.
+// Ask stores a request to merge two users; see store.MergeStore.
 func (s *Store) Ask(ctx context.Context, m core.Merge) (core.MergeID, error) {
 	var id core.MergeID
 	err := s.update(ctx, "ask for a merge", m.From, func(t *tx) {
@@ -60,12 +60,12 @@ func (s *Store) Merge(ctx context.Context, id core.MergeID) (core.Merge, error) 
 	return m, wrap("read merge", err)
 }
 
-// Told ends MergeTold; see core.MergeStore.
+// Told ends MergeTold; see store.MergeStore.
 func (s *Store) Told(ctx context.Context, id core.MergeID) error {
 	return s.execShared(ctx, "told of a merge", `UPDATE merges SET phase = 'done' WHERE id = $1 AND phase = 'told'`, id)
 }
 
-// Carry merges the users of a merge, or pauses them; see core.MergeStore.
+// Carry merges the users of a merge, or pauses them; see store.MergeStore.
 func (s *Store) Carry(ctx context.Context, id core.MergeID, now time.Time) (core.Merge, time.Duration, error) {
 	asked, err := s.Merge(ctx, id)
 	if err != nil || asked.Phase != core.MergeAsked {
@@ -197,7 +197,7 @@ func (m *merger) underWay(now time.Time) bool {
 		m.from.user, ms(now))
 }
 
-// Became returns the target user of a merged user; see core.LinkStore.
+// Became returns the target user of a merged user; see store.LinkStore.
 func (s *Store) Became(ctx context.Context, user core.UserID) (core.UserID, error) {
 	into := user
 	for seen := map[core.UserID]bool{}; !seen[into]; {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // merger is the transaction of a merge: rows are inserted for the target user under new ids, and then everything of the
@@ -146,8 +147,8 @@ func (m *merger) moveJobs(now time.Time) {
 }
 
 // job returns the job of the target user that replaces j.
-func (m *merger) job(j core.Job, now time.Time) core.NewJob {
-	n := core.NewJob{User: m.into.user, Queue: j.Queue, Key: j.Key, Ref: j.Ref, Payload: j.Payload, RunAt: now}
+func (m *merger) job(j core.Job, now time.Time) store.NewJob {
+	n := store.NewJob{User: m.into.user, Queue: j.Queue, Key: j.Key, Ref: j.Ref, Payload: j.Payload, RunAt: now}
 	switch {
 	case j.Queue == core.QueueSummarize:
 		n.Ref, n.Unique = int64(m.numbers.segment(core.SegmentID(j.Ref))), true

@@ -7,15 +7,16 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // SchemaOf reads the schema's version.
-func SchemaOf(ctx context.Context, p *goose.Provider) (core.Schema, error) {
+func SchemaOf(ctx context.Context, p *goose.Provider) (store.Schema, error) {
 	current, target, err := p.GetVersions(ctx)
 	if err != nil {
-		return core.Schema{}, fmt.Errorf("read schema version: %w", err)
+		return store.Schema{}, fmt.Errorf("read schema version: %w", err)
 	}
-	return core.Schema{Current: current, Target: target}, nil
+	return store.Schema{Current: current, Target: target}, nil
 }
 
 // Migrate brings the schema up to date. If it is newer, Migrate changes nothing and fails with core.ErrNewerSchema.

@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // page is how many messages one step of a backward read takes.
 const page = 100
 
 // newest reads the newest messages from a position on, and counts the uncovered ones before them.
-func newest(q querier, turn *core.Turn, wq core.WindowQuery, from int64, w *core.Window) error {
+func newest(q querier, turn *core.Turn, wq store.WindowQuery, from int64, w *store.Window) error {
 	n := newestRead{querier: q, turn: turn, query: wq, from: from, window: w}
 	defer func() { slices.Reverse(w.Messages) }()
 	for before := int64(1) << 62; ; {
@@ -33,9 +34,9 @@ func newest(q querier, turn *core.Turn, wq core.WindowQuery, from int64, w *core
 type newestRead struct {
 	querier
 	turn   *core.Turn
-	query  core.WindowQuery
+	query  store.WindowQuery
 	from   int64
-	window *core.Window
+	window *store.Window
 	tokens int
 }
 

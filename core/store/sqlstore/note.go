@@ -9,17 +9,19 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
-// Note stores messages of the gateway itself; see core.InboundStore.
-func (s *Store) Note(ctx context.Context, n core.Note) (core.Noted, error) {
-	var out core.Noted
+// Note stores messages of the gateway itself; see store.InboundStore.
+func (s *Store) Note(ctx context.Context, n store.Note) (store.Noted, error) {
+	var out store.Noted
 	update := s.update
 	if slices.ContainsFunc(n.Effects, redacts) {
 		update = s.updateLong // a redaction may cover a whole day or thread
 	}
 	err := update(ctx, "note", n.User, func(t *tx) {
-		out = core.Noted{}
+		out = store.Noted{}
 		t.note(withoutQuotes(n), &out)
 	})
 	return out, err
@@ -28,13 +30,13 @@ func (s *Store) Note(ctx context.Context, n core.Note) (core.Noted, error) {
 // redacts reports whether an effect removes the words of messages.
 func redacts(e core.Effect) bool {
 	switch e.(type) {
-	case core.Redact, core.DropThread:
+	case effect.Redact, effect.DropThread:
 		return true
 	}
 	return false
 }
 
-func (t *tx) note(n core.Note, out *core.Noted) {
+func (t *tx) note(n store.Note, out *store.Noted) {
 	if !t.fresh(n) {
 		out.Duplicate = t.err == nil
 		return
@@ -61,22 +63,22 @@ func (t *tx) removeLater(files []string, now time.Time) {
 	if len(files) == 0 {
 		return
 	}
-	t.enqueue(core.NewJob{User: t.user, Queue: core.QueueRemove, Key: core.QueueRemove,
+	t.enqueue(store.NewJob{User: t.user, Queue: core.QueueRemove, Key: core.QueueRemove,
 		Payload: json.RawMessage(text(files)), RunAt: now})
 }
 
 // also stores a note of another user.
-func (t *tx) also(n core.Note) {
+func (t *tx) also(n store.Note) {
 	other := t.forUser(n.User)
 	other.enter()
-	other.note(n, &core.Noted{})
+	other.note(n, &store.Noted{})
 	other.flush()
 }
 
 // splitQuestions returns the effects of a note, and separately the approvals that its messages ask for.
-func (t *tx) splitQuestions(n core.Note) (now, questions []core.Effect) {
+func (t *tx) splitQuestions(n store.Note) (now, questions []core.Effect) {
 	for _, e := range t.withSource(n) {
-		if _, ok := e.(core.AskApproval); ok {
+		if _, ok := e.(effect.AskApproval); ok {
 			questions = append(questions, e)
 			continue
 		}
@@ -87,7 +89,7 @@ func (t *tx) splitQuestions(n core.Note) (now, questions []core.Effect) {
 
 // withSource returns the effects of a note, with its command as the source of everything that
 // they create without a source.
-func (t *tx) withSource(n core.Note) []core.Effect {
+func (t *tx) withSource(n store.Note) []core.Effect {
 	if n.Command == nil {
 		return n.Effects
 	}
@@ -95,13 +97,13 @@ func (t *tx) withSource(n core.Note) []core.Effect {
 	out := slices.Clone(n.Effects)
 	for i, e := range out {
 		switch e := e.(type) {
-		case core.AddItem:
+		case effect.AddItem:
 			e.Item.SourceMessage = cmp.Or(e.Item.SourceMessage, command)
 			out[i] = e
-		case core.AddInstruction:
+		case effect.AddInstruction:
 			e.Instruction.Source = cmp.Or(e.Instruction.Source, command)
 			out[i] = e
-		case core.SetPlan:
+		case effect.SetPlan:
 			e.Plan.Source = cmp.Or(e.Plan.Source, command)
 			out[i] = e
 		}
@@ -110,7 +112,7 @@ func (t *tx) withSource(n core.Note) []core.Effect {
 }
 
 // withoutQuotes returns a note that redacts without the quotes of its command: these may hold the text to redact.
-func withoutQuotes(n core.Note) core.Note {
+func withoutQuotes(n store.Note) store.Note {
 	if oldest(n.Effects) == 0 || n.Event == nil {
 		return n
 	}
@@ -128,7 +130,7 @@ func withoutQuotes(n core.Note) core.Note {
 // oldest returns the first message that effects redact, or 0.
 func oldest(effects []core.Effect) (first core.MessageID) {
 	for _, e := range effects {
-		if r, ok := e.(core.Redact); ok && (first == 0 || r.Message < first) {
+		if r, ok := e.(effect.Redact); ok && (first == 0 || r.Message < first) {
 			first = r.Message
 		}
 	}
@@ -136,7 +138,7 @@ func oldest(effects []core.Effect) (first core.MessageID) {
 }
 
 // fresh admits a note's event and key, and reports whether both are new.
-func (t *tx) fresh(n core.Note) bool {
+func (t *tx) fresh(n store.Note) bool {
 	repeated := t.repeated(n.Once)
 	if n.Event != nil {
 		var message core.MessageID
@@ -164,7 +166,7 @@ func (t *tx) repeated(once string) bool {
 	return valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM once WHERE user_id = $1 AND key = $2)`, t.user, once)
 }
 
-func (t *tx) noteMessages(n core.Note, out *core.Noted) {
+func (t *tx) noteMessages(n store.Note, out *store.Noted) {
 	p := place{thread: n.Thread, segment: n.Segment, identity: n.Identity}
 	if n.Event != nil {
 		p.channel = n.Event.Address.Channel
@@ -201,7 +203,7 @@ func (t *tx) lastPlace(p place, now time.Time) place {
 }
 
 // changes reads the changes that the thread's prompt has not shown yet.
-func changes(q querier, user core.UserID, w *core.Window) (err error) {
+func changes(q querier, user core.UserID, w *store.Window) (err error) {
 	w.Changes.Loops, err = loopsWhere(q, `changed > $2 ORDER BY changed DESC LIMIT 20`, user, w.Told)
 	if err != nil {
 		return err

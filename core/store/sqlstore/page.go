@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 const pageColumns = `p.user_id, p.id, p.thread_id, p.segment_id, p.first, p.last, p.messages, p.original, p.tier, p.stale, p.sizes`
@@ -34,14 +35,14 @@ func pageWith(r scanner, more ...any) (p core.Page, err error) {
 	return p, err
 }
 
-// Pages lists a thread's pages and the sizes of their forms; see core.PageStore.
-func (s *Store) Pages(ctx context.Context, user core.UserID, thread core.ThreadID) (out core.PageList, err error) {
+// Pages lists a thread's pages and the sizes of their forms; see store.PageStore.
+func (s *Store) Pages(ctx context.Context, user core.UserID, thread core.ThreadID) (out store.PageList, err error) {
 	err = s.view(ctx, "read pages", func(q querier) error {
-		var w core.Window
+		var w store.Window
 		if err := s.readThread(q, &core.Turn{User: user, Thread: thread}, &w); err != nil {
 			return err
 		}
-		out = core.PageList{Edits: w.Edits, Head: headTokens(w.Epoch)}
+		out = store.PageList{Edits: w.Edits, Head: headTokens(w.Epoch)}
 		return addTo(&out.Pages, q, func(r scanner) (core.Page, error) { return pageWith(r) },
 			`SELECT `+pageColumns+` FROM pages p WHERE p.user_id = $1 AND p.thread_id = $2 ORDER BY p.last`, user, thread)
 	})
@@ -118,7 +119,7 @@ func scanForm(r scanner) (core.Page, error) {
 	return p, err
 }
 
-// PageTexts returns forms of pages with their texts; see core.PageStore.
+// PageTexts returns forms of pages with their texts; see store.PageStore.
 func (s *Store) PageTexts(ctx context.Context, user core.UserID, refs []core.PageRef) (out []core.Page, err error) {
 	err = s.view(ctx, "read pages", func(q querier) error {
 		out, err = pagesOf(q, user, refs)
@@ -129,7 +130,7 @@ func (s *Store) PageTexts(ctx context.Context, user core.UserID, refs []core.Pag
 
 // newestPages reads the newest pages of a thread in their current forms, until they hold tokens
 // tokens, and returns the position after the last page.
-func newestPages(q querier, turn *core.Turn, tokens int, w *core.Window) (after int64, err error) {
+func newestPages(q querier, turn *core.Turn, tokens int, w *store.Window) (after int64, err error) {
 	before, held := int64(1)<<62, 0
 	for held < tokens {
 		got, err := list(q, scanPage, `SELECT `+pageColumns+`, COALESCE(f.body, ''), p.tier
@@ -157,9 +158,9 @@ func newestPages(q querier, turn *core.Turn, tokens int, w *core.Window) (after 
 		turn.User, turn.Thread, before).Scan(&w.PagesBefore)
 }
 
-// RawFrom returns the position of the first unshortened message; see core.PageStore.
+// RawFrom returns the position of the first unshortened message; see store.PageStore.
 func (s *Store) RawFrom(ctx context.Context, user core.UserID, thread core.ThreadID,
-	raw core.RawQuery) (from int64, err error) {
+	raw store.RawQuery) (from int64, err error) {
 	scan := fields(func(m *core.Message) []any { return []any{&m.Position, &m.Role, &m.Tokens} })
 	err = s.view(ctx, "find the newest messages", func(q querier) error {
 		for before := int64(1) << 62; ; {
@@ -190,7 +191,7 @@ func (s *Store) RawFrom(ctx context.Context, user core.UserID, thread core.Threa
 	return from, err
 }
 
-// Weight returns the prompt tokens of messages; see core.PageStore.
+// Weight returns the prompt tokens of messages; see store.PageStore.
 func (s *Store) Weight(ctx context.Context, user core.UserID, thread core.ThreadID, from int64) (n int, err error) {
 	err = s.one(ctx).row(
 		`SELECT COALESCE(SUM(CASE WHEN role = 'tool' AND tokens > 200 THEN 200 ELSE tokens END + 4), 0) FROM messages
@@ -198,7 +199,7 @@ func (s *Store) Weight(ctx context.Context, user core.UserID, thread core.Thread
 	return n, wrap("weigh messages", err)
 }
 
-// Between reads a stretch of a thread; see core.PageStore.
+// Between reads a stretch of a thread; see store.PageStore.
 func (s *Store) Between(ctx context.Context, user core.UserID, thread core.ThreadID, from, to int64,
 	limit int) ([]core.Message, error) {
 	out, err := list(s.one(ctx), scanMessage, `SELECT `+messageColumns+
@@ -207,11 +208,11 @@ func (s *Store) Between(ctx context.Context, user core.UserID, thread core.Threa
 	return out, wrap("read messages", err)
 }
 
-// Printed finds earlier pieces of messages with the same bands; see core.PageStore.
+// Printed finds earlier pieces of messages with the same bands; see store.PageStore.
 func (s *Store) Printed(ctx context.Context, user core.UserID, bands []int64, before core.MessageID,
-	limit int) ([]core.Printed, error) {
-	var out []core.Printed
-	scan := fields(func(p *core.Printed) []any { return []any{&p.Band, &p.Message, &p.Piece} })
+	limit int) ([]store.Printed, error) {
+	var out []store.Printed
+	scan := fields(func(p *store.Printed) []any { return []any{&p.Band, &p.Message, &p.Piece} })
 	err := s.view(ctx, "find repetition", func(q querier) error {
 		for some := range slices.Chunk(bands, printedBands) {
 			args := []any{user, before, limit}
@@ -245,8 +246,8 @@ func printedQuery() string {
 	return strings.Join(each, " UNION ALL ")
 }
 
-// PutPages stores the result of a compression run; see core.PageStore.
-func (s *Store) PutPages(ctx context.Context, p core.PutPages) error {
+// PutPages stores the result of a compression run; see store.PageStore.
+func (s *Store) PutPages(ctx context.Context, p store.PutPages) error {
 	old := make([]core.PageID, len(p.Pages)) // kept, as the transaction may be retried
 	for i := range p.Pages {
 		old[i] = p.Pages[i].ID
@@ -290,7 +291,7 @@ func (t *tx) putPage(p *core.Page, old core.PageID) {
 const dropForms = `DELETE FROM page_forms WHERE user_id = $1 AND page_id = $2`
 
 // putPrints stores the fingerprints and the changed tiers of a run.
-func (t *tx) putPrints(p core.PutPages) {
+func (t *tx) putPrints(p store.PutPages) {
 	for _, r := range p.Prints {
 		t.exec(`INSERT INTO prints (user_id, band, message_id, piece) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
 			t.user, r.Band, r.Message, r.Piece)
@@ -329,7 +330,7 @@ func (t *tx) stalePages(m core.Message) {
 		`DELETE FROM repeats WHERE user_id = $1 AND message_id = $2`,
 		`DELETE FROM repeats WHERE user_id = $1 AND original_id = $2`,
 	}, t.user, m.ID)
-	t.enqueue(core.NewJob{Queue: core.QueueCompress, Key: core.CompressKey, Ref: int64(m.Thread), Unique: true})
+	t.enqueue(store.NewJob{Queue: core.QueueCompress, Key: core.CompressKey, Ref: int64(m.Thread), Unique: true})
 }
 
 // dropPages removes all pages of a thread from a position on, after messages were inserted or

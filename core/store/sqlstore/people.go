@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 const userColumns = `id, name, role, settings, standing, created_at`
@@ -66,7 +68,7 @@ func (s *Store) AddUser(ctx context.Context, u core.User) (core.User, error) {
 	return u, err
 }
 
-// AddUserAt creates a user with an identity; see core.PeopleStore.
+// AddUserAt creates a user with an identity; see store.PeopleStore.
 func (s *Store) AddUserAt(ctx context.Context, u core.User, i core.Identity) (core.User, error) {
 	err := s.update(ctx, "add user", 0, func(t *tx) {
 		u.ID = t.addUser(u)
@@ -121,7 +123,7 @@ func (t *tx) identityAt(a core.Address) core.IdentityID {
 	return id
 }
 
-// DeleteUser removes a user with all data; see core.PeopleStore.
+// DeleteUser removes a user with all data; see store.PeopleStore.
 func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error) {
 	var files []string
 	err := s.updateLong(ctx, "delete user", id, func(t *tx) {
@@ -225,7 +227,7 @@ func (t *tx) deleteAsStranger() {
 	}, t.user)
 }
 
-// MoveIdentity gives an identity to another user; see core.PeopleStore. Both users are locked in
+// MoveIdentity gives an identity to another user; see store.PeopleStore. Both users are locked in
 // the order of their ids.
 func (s *Store) MoveIdentity(ctx context.Context, i core.Identity, to core.UserID) error {
 	return s.update(ctx, "move identity", min(i.User, to), func(t *tx) {
@@ -244,7 +246,7 @@ func (s *Store) MoveIdentity(ctx context.Context, i core.Identity, to core.UserI
 }
 
 // approve attaches the address of a pairing code to a user, and releases its held events.
-func (t *tx) approve(e core.Approve, out *core.Noted) {
+func (t *tx) approve(e effect.Approve, out *store.Noted) {
 	c := t.useCode(core.CodePair, e.CodeHash, e.At)
 	user := t.approved(e, c)
 	other := t
@@ -263,7 +265,7 @@ func (t *tx) approve(e core.Approve, out *core.Noted) {
 }
 
 // approved returns the user for an approved address, and creates one if need be.
-func (t *tx) approved(e core.Approve, c core.Code) (id core.UserID) {
+func (t *tx) approved(e effect.Approve, c core.Code) (id core.UserID) {
 	if e.User != 0 {
 		return e.User
 	}
@@ -273,7 +275,7 @@ func (t *tx) approved(e core.Approve, c core.Code) (id core.UserID) {
 	return id
 }
 
-// FindUsers returns a page of matching users; see core.PeopleStore.
+// FindUsers returns a page of matching users; see store.PeopleStore.
 func (s *Store) FindUsers(ctx context.Context, words string, offset, limit int) (page []core.User, total int,
 	err error) {
 	if words != "" {

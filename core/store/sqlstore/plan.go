@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 const runColumns = `r.plan_id, r.due_at, r.state, r.cause, r.passed, r.message_id, r.turn_id, r.started_at, r.ended_at`
@@ -60,8 +62,8 @@ func (s *Store) Runs(ctx context.Context, user core.UserID, plan core.PlanID, li
 		` FROM plan_runs r WHERE r.user_id = $1 AND r.plan_id = $2 ORDER BY r.due_at DESC LIMIT $3`, user, plan, limit)
 }
 
-// FirePlan claims one occurrence of a plan; see core.PlanStore.
-func (s *Store) FirePlan(ctx context.Context, f core.FirePlan) error {
+// FirePlan claims one occurrence of a plan; see store.PlanStore.
+func (s *Store) FirePlan(ctx context.Context, f store.FirePlan) error {
 	return s.update(ctx, "fire plan", f.User, func(t *tx) {
 		t.claimPlan(f)
 		b, run := f.Budget, f.Run
@@ -87,7 +89,7 @@ func (s *Store) FirePlan(ctx context.Context, f core.FirePlan) error {
 }
 
 // claimPlan advances a plan to its next time.
-func (t *tx) claimPlan(f core.FirePlan) {
+func (t *tx) claimPlan(f store.FirePlan) {
 	state, due := core.PlanActive, f.Next
 	switch {
 	case f.Next.IsZero():
@@ -101,8 +103,8 @@ func (t *tx) claimPlan(f core.FirePlan) {
 }
 
 // instruct stores the instruction of a run like a message of its person, and ensures a turn that answers it.
-func (t *tx) instruct(f core.FirePlan) core.MessageID {
-	a := core.Append{User: t.user, Identity: f.Identity, Thread: t.threadOr(0),
+func (t *tx) instruct(f store.FirePlan) core.MessageID {
+	a := store.Append{User: t.user, Identity: f.Identity, Thread: t.threadOr(0),
 		Messages: []core.NewMessage{*f.Instruction}, Now: f.Now, RunAt: f.Now}
 	var to route
 	t.ask(readRoute(a, &to))
@@ -112,7 +114,7 @@ func (t *tx) instruct(f core.FirePlan) core.MessageID {
 	}
 	f.Instruction.Place = t.spotOf(to.identity.ID, askedPlan, int64(f.Run.Plan))
 	id, _ := t.appendOne(*f.Instruction, core.Inbound{}, &to, nil)
-	t.wantTurn(a, to, core.Appended{})
+	t.wantTurn(a, to, store.Appended{})
 	return id
 }
 
@@ -120,7 +122,7 @@ func (t *tx) instruct(f core.FirePlan) core.MessageID {
 const askedPlan = `SELECT source_message FROM plans WHERE user_id = $1 AND id = $3`
 
 // sayPlanned stores what a plan says, and sends it.
-func (t *tx) sayPlanned(f core.FirePlan) core.MessageID {
+func (t *tx) sayPlanned(f store.FirePlan) core.MessageID {
 	id := t.insert(*f.Message, place{thread: t.threadOr(0)})
 	t.inPlace(f.Deliveries, askedPlan, int64(f.Run.Plan))
 	t.deliverAll(f.Deliveries, []core.MessageID{id}, nil, f.Now)
@@ -196,7 +198,7 @@ func runState(r core.Reply) core.RunState {
 	return core.RunDone
 }
 
-func (t *tx) setPlan(e core.SetPlan) {
+func (t *tx) setPlan(e effect.SetPlan) {
 	k := e.Plan
 	if e.Max > 0 {
 		n := valueOf[int](t, `SELECT COUNT(*) FROM plans WHERE user_id = $1 AND kind = $2 AND state IN ('active', 'paused')`, t.user,
@@ -213,23 +215,23 @@ func (t *tx) setPlan(e core.SetPlan) {
 		string(k.Kind), k.Text, ms(k.DueAt), k.Cron, k.Zone, k.Source, ms(e.At), flag(k.Tainted))
 }
 
-func (t *tx) cancelPlan(e core.CancelPlan) {
+func (t *tx) cancelPlan(e effect.CancelPlan) {
 	t.execOr(core.ErrNotFound,
 		`UPDATE plans SET state = 'cancelled', tainted = tainted | $3 WHERE user_id = $1 AND id = $2 AND state IN ('active', 'paused')`,
 		t.user, e.Plan, ended(e.Tainted))
 }
 
-func (t *tx) pausePlan(e core.PausePlan) {
+func (t *tx) pausePlan(e effect.PausePlan) {
 	t.exec(`UPDATE plans SET state = 'paused' WHERE user_id = $1 AND id = $2 AND state = 'active'`, t.user, e.Plan)
 }
 
-func (t *tx) resumePlan(e core.ResumePlan) {
+func (t *tx) resumePlan(e effect.ResumePlan) {
 	t.execOr(core.ErrNotFound,
 		`UPDATE plans SET state = 'active', failures = 0, due_at = $3 WHERE user_id = $1 AND id = $2 AND state = 'paused'`,
 		t.user, e.Plan, ms(e.Due))
 }
 
-func (t *tx) snoozePlan(e core.SnoozePlan) {
+func (t *tx) snoozePlan(e effect.SnoozePlan) {
 	if !e.Until.After(e.At) {
 		t.fail(core.ErrRefused)
 		return
@@ -239,7 +241,7 @@ func (t *tx) snoozePlan(e core.SnoozePlan) {
 }
 
 // redactPlans deletes the plans that a message requested or is an instruction of, with what they said.
-func (t *tx) redactPlans(m core.Message, now time.Time, out *core.Noted) {
+func (t *tx) redactPlans(m core.Message, now time.Time, out *store.Noted) {
 	query, id := ` WHERE k.user_id = $1 AND k.source_message = $2 AND k.source_message > 0`, int64(m.ID)
 	if m.Task != nil {
 		if !t.find(&id, `SELECT plan_id FROM plan_runs WHERE user_id = $1 AND message_id = $2 AND message_id > 0`, t.user, m.ID) {
@@ -253,7 +255,7 @@ func (t *tx) redactPlans(m core.Message, now time.Time, out *core.Noted) {
 }
 
 // dropPlan deletes a plan with its runs, and releases the reservations of runs that have not begun.
-func (t *tx) dropPlan(k core.Plan, redacted core.MessageID, now time.Time, out *core.Noted) {
+func (t *tx) dropPlan(k core.Plan, redacted core.MessageID, now time.Time, out *store.Noted) {
 	type run struct {
 		message  core.MessageID
 		reserved int
@@ -269,7 +271,7 @@ func (t *tx) dropPlan(k core.Plan, redacted core.MessageID, now time.Time, out *
 			t.spendTurn(&core.Turn{Task: k.ID}, r.day, core.Usage{}, r.reserved, 0)
 		}
 		if r.message > 0 && r.message != redacted {
-			t.redact(core.Redact{Message: r.message, At: now}, out)
+			t.redact(effect.Redact{Message: r.message, At: now}, out)
 		}
 	}
 	if k.Kind == core.PlanReminder {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // How often a part is sent again at the service's word, and how long that waits.
@@ -18,7 +19,7 @@ const (
 // readThrough is how far back, in ids, a read mark reaches.
 const readThrough = 200
 
-// Settle applies a service's status to a part of ours; see core.InboundStore.
+// Settle applies a service's status to a part of ours; see store.InboundStore.
 func (s *Store) Settle(ctx context.Context, user core.UserID, identity core.IdentityID, e core.Inbound,
 	now time.Time) (undelivered *core.Delivery, err error) {
 	err = s.update(ctx, "settle", user, func(t *tx) {
@@ -181,7 +182,7 @@ const setDelivered = `UPDATE deliveries SET error = $4, state = CASE
 	WHEN EXISTS (SELECT 1 FROM delivery_parts p WHERE p.user_id = $1 AND p.delivery_id = $2 AND p.state = 'delivered') THEN 'delivered'
 	ELSE 'read' END WHERE user_id = $1 AND id = $2`
 
-// Readdress gives an identity another External; see core.InboundStore.
+// Readdress gives an identity another External; see store.InboundStore.
 func (s *Store) Readdress(ctx context.Context, i core.Identity, external string, aliases []string) error {
 	return s.update(ctx, "readdress", i.User, func(t *tx) {
 		t.execOr(core.ErrExists, `UPDATE addresses SET external = $3 WHERE user_id = $1 AND identity_id = $2 AND NOT EXISTS
@@ -212,17 +213,17 @@ func (t *tx) rekey(from, to string) {
 	}
 }
 
-// State returns a value of a channel's state, "" if there is none; see core.StateStore.
+// State returns a value of a channel's state, "" if there is none; see store.StateStore.
 func (s *Store) State(ctx context.Context, account, key string) (string, error) {
 	var value string
 	err := s.one(ctx).row(`SELECT value FROM states WHERE account = $1 AND key = $2`, account, key).Scan(&value)
 	return value, wrap("read state", optional(err))
 }
 
-// SetState stores values of a channel's state; see core.StateStore.
-func (s *Store) SetState(ctx context.Context, account string, values map[string]string, f core.Fence) error {
+// SetState stores values of a channel's state; see store.StateStore.
+func (s *Store) SetState(ctx context.Context, account string, values map[string]string, f store.Fence) error {
 	return s.writeSharedLong(ctx, "set state", func(t *transaction) {
-		held := f == core.Fence{}
+		held := f == store.Fence{}
 		if !held {
 			t.get(&held, `SELECT EXISTS (SELECT 1 FROM leases WHERE name = $1 AND worker = $2 AND fence = $3)`, f.Lease,
 				f.Worker, f.N)

@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // redact removes a message's text and every derived copy of it.
-func (t *tx) redact(e core.Redact, out *core.Noted) {
+func (t *tx) redact(e effect.Redact, out *store.Noted) {
 	m := t.message(e.Message)
 	if t.err != nil || m.Redacted {
 		return
@@ -309,7 +311,7 @@ func (t *tx) redactDeliveries(m core.Message) {
 }
 
 // stopIfEmpty stops a running turn whose inputs are all redacted.
-func (t *tx) stopIfEmpty(m core.Message, out *core.Noted) {
+func (t *tx) stopIfEmpty(m core.Message, out *store.Noted) {
 	if t.left(t.turn(m.Turn)) == 0 && t.count(`UPDATE turns SET stop = 1 WHERE user_id = $1 AND id = $2 AND state = 'running'`,
 		t.user, m.Turn) > 0 {
 		t.toldTurn(m.Turn, out)

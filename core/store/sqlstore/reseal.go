@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Reseal passes every encrypted value of the store to f and stores the result, all in one
 // transaction: after an error nothing is changed.
-func (s *Store) Reseal(ctx context.Context, f func(v core.Sealed) (string, error)) (changed int, err error) {
+func (s *Store) Reseal(ctx context.Context, f func(v store.Sealed) (string, error)) (changed int, err error) {
 	err = s.writeSharedLong(ctx, "reseal", func(t *transaction) {
 		r := resealer{transaction: t, f: f}
 		steps := map[string]func(){"agent_keys.sealed": r.agents, "states.value": r.states, "users.settings": r.settings}
@@ -33,12 +34,12 @@ func (s *Store) Reseal(ctx context.Context, f func(v core.Sealed) (string, error
 
 type resealer struct {
 	*transaction
-	f       func(v core.Sealed) (string, error)
+	f       func(v store.Sealed) (string, error)
 	changed int
 }
 
 // put passes a value to f, and the result to store if it differs.
-func (r *resealer) put(v core.Sealed, store func(sealed string)) {
+func (r *resealer) put(v store.Sealed, store func(sealed string)) {
 	if r.err != nil {
 		return
 	}
@@ -52,17 +53,17 @@ func (r *resealer) put(v core.Sealed, store func(sealed string)) {
 func (r *resealer) agents() {
 	scan := fields(func(k *core.AgentKey) []any { return []any{&k.User, &k.ID, &k.Sealed} })
 	for _, k := range listOf(r, scan, `SELECT user_id, id, sealed FROM agent_keys`+r.s.dialect.Lock) {
-		r.put(core.Sealed{Kind: core.SealedAgent, Agent: k.ID, Text: k.Sealed}, func(sealed string) {
+		r.put(store.Sealed{Kind: store.SealedAgent, Agent: k.ID, Text: k.Sealed}, func(sealed string) {
 			r.exec(`UPDATE agent_keys SET sealed = $3 WHERE user_id = $1 AND id = $2`, k.User, k.ID, sealed)
 		})
 	}
 }
 
 func (r *resealer) states() {
-	scan := fields(func(v *core.Sealed) []any { return []any{&v.Account, &v.Key, &v.Text} })
+	scan := fields(func(v *store.Sealed) []any { return []any{&v.Account, &v.Key, &v.Text} })
 	for _, v := range listOf(r, scan, `SELECT account, key, value FROM states WHERE key LIKE 'secret%' AND value <> ''`+
 		r.s.dialect.Lock) {
-		v.Kind = core.SealedState
+		v.Kind = store.SealedState
 		r.put(v, func(sealed string) {
 			r.exec(`UPDATE states SET value = $3 WHERE account = $1 AND key = $2`, v.Account, v.Key, sealed)
 		})
@@ -81,7 +82,7 @@ func (r *resealer) settings() {
 		if r.fail(unjson(u.stored, &s)); s.Embeddings.Sealed == "" {
 			continue
 		}
-		r.put(core.Sealed{Kind: core.SealedSettings, Text: s.Embeddings.Sealed}, func(sealed string) {
+		r.put(store.Sealed{Kind: store.SealedSettings, Text: s.Embeddings.Sealed}, func(sealed string) {
 			r.exec(`UPDATE users SET settings = $2 WHERE id = $1`, u.id, strings.ReplaceAll(u.stored, s.Embeddings.Sealed, sealed))
 		})
 	}

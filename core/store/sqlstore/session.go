@@ -35,7 +35,7 @@ func sessionID(hash string) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:])>>12) | 1<<52
 }
 
-// SignIn starts a session by a code; see core.SessionStore. If a merge gives the code to
+// SignIn starts a session by a code; see store.SessionStore. If a merge gives the code to
 // another user meanwhile, that user is signed in.
 func (s *Store) SignIn(ctx context.Context, codeHash string, n core.Session, now time.Time) (core.Session, error) {
 	for {
@@ -90,7 +90,7 @@ func scanSession(row scanner) (n core.Session, err error) {
 		asTime(&n.Expires), &n.Identity))
 }
 
-// SignsIn returns the user and the expiry of a code; see core.SessionStore.
+// SignsIn returns the user and the expiry of a code; see store.SessionStore.
 func (s *Store) SignsIn(ctx context.Context, codeHash string, now time.Time) (core.User, time.Time, error) {
 	c, err := s.webCode(ctx, codeHash, now)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Store) SignsIn(ctx context.Context, codeHash string, now time.Time) (co
 	return u, c.Expires, err
 }
 
-// Session returns the session of a token's hash; see core.SessionStore.
+// Session returns the session of a token's hash; see store.SessionStore.
 func (s *Store) Session(ctx context.Context, hash string, now time.Time) (core.Session, core.User, error) {
 	of, id, err := bearerOf(s.one(ctx), tokenSession, hash)
 	if err != nil {
@@ -153,7 +153,7 @@ func (t *tx) endBearer(kind, table string, id int64, what core.AuditWhat, object
 	t.did(what, object, id)
 }
 
-// AddAPIKey stores a key; see core.APIKeyStore.
+// AddAPIKey stores a key; see store.APIKeyStore.
 func (s *Store) AddAPIKey(ctx context.Context, k core.APIKey) (core.APIKey, error) {
 	err := s.update(ctx, "add API key", k.User, func(t *tx) { k.ID = t.addKey(k) })
 	return k, err
@@ -204,7 +204,7 @@ func (s *Store) UseAPIKey(ctx context.Context, user core.UserID, id int64, at ti
 	})
 }
 
-// RevokeAPIKey removes a user's key; see core.APIKeyStore.
+// RevokeAPIKey removes a user's key; see store.APIKeyStore.
 func (s *Store) RevokeAPIKey(ctx context.Context, user core.UserID, id int64) error {
 	return s.update(ctx, "revoke API key", user, func(t *tx) { t.revokeKey(id) })
 }
@@ -213,7 +213,7 @@ func (t *tx) revokeKey(id int64) {
 	t.endBearer(tokenKey, "api_keys", id, core.AuditKeyRevoked, "key")
 }
 
-// AddAgentKey stores the key of a personal agent; see core.AgentKeyStore.
+// AddAgentKey stores the key of a personal agent; see store.AgentKeyStore.
 func (s *Store) AddAgentKey(ctx context.Context, k core.AgentKey,
 	seal func(id int64) (string, error)) (core.AgentKey, error) {
 	err := s.update(ctx, "add agent key", k.User, func(t *tx) {
@@ -231,13 +231,13 @@ func (s *Store) AddAgentKey(ctx context.Context, k core.AgentKey,
 	return k, err
 }
 
-// AgentKeys lists the keys of all users; see core.AgentKeyStore.
+// AgentKeys lists the keys of all users; see store.AgentKeyStore.
 func (s *Store) AgentKeys(ctx context.Context) ([]core.AgentKey, error) {
 	scan := fields(func(k *core.AgentKey) []any { return []any{&k.User, &k.ID, &k.Name, &k.Sealed, asTime(&k.CreatedAt)} })
 	return list(s.one(ctx), scan, `SELECT user_id, id, name, sealed, created_at FROM agent_keys ORDER BY user_id, id`)
 }
 
-// RemoveAgentKey removes a user's key; see core.AgentKeyStore.
+// RemoveAgentKey removes a user's key; see store.AgentKeyStore.
 func (s *Store) RemoveAgentKey(ctx context.Context, user core.UserID, id int64) error {
 	return s.update(ctx, "remove agent key", user, func(t *tx) {
 		t.execOr(core.ErrNotFound, `DELETE FROM agent_keys WHERE user_id = $1 AND id = $2`, t.user, id)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 )
 
 const standingColumns = `user_id, id, body, tokens, message_id, noted, created_at`
@@ -17,7 +18,7 @@ func scanInstruction(r scanner) (i core.Instruction, err error) {
 	return i, found(err)
 }
 
-// Instructions lists a user's standing instructions; see core.StandingStore.
+// Instructions lists a user's standing instructions; see store.StandingStore.
 func (s *Store) Instructions(ctx context.Context, user core.UserID) ([]core.Instruction, error) {
 	list, err := instructionsOf(s.one(ctx), user)
 	return list, wrap("list standing instructions", err)
@@ -28,7 +29,7 @@ func instructionsOf(q reader, user core.UserID) ([]core.Instruction, error) {
 }
 
 // addInstruction adds an instruction that does not exist yet, if there is room.
-func (t *tx) addInstruction(e core.AddInstruction) {
+func (t *tx) addInstruction(e effect.AddInstruction) {
 	same := valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM standing WHERE user_id = $1 AND digest = $2)`, t.user, e.Digest)
 	if same {
 		return
@@ -59,7 +60,7 @@ func (t *tx) standingChanged() {
 	t.exec(`UPDATE users SET standing = standing + 1 WHERE id = $1`, t.user)
 }
 
-func (t *tx) removeInstruction(e core.RemoveInstruction) {
+func (t *tx) removeInstruction(e effect.RemoveInstruction) {
 	t.dropInstructions(rowOf(t, scanInstruction, `SELECT `+standingColumns+
 		` FROM standing WHERE user_id = $1 AND id = $2`, t.user, e.Instruction))
 }

@@ -13,9 +13,10 @@ import (
 	"sync/atomic"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
-// Store implements core.Store.
+// Store implements store.Store.
 type Store struct {
 	write   *sql.DB
 	read    *sql.DB
@@ -31,7 +32,7 @@ type Store struct {
 	trace   func(query string, args []any)
 }
 
-var _ core.Store = (*Store)(nil)
+var _ store.Store = (*Store)(nil)
 
 // New returns a store over a writing and a reading pool, which may be the same.
 func New(write, read *sql.DB, d Dialect) *Store {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // DueSegments lists segments that are due for finalization, rewriting or another attempt.
@@ -51,8 +53,8 @@ func (s *Store) dueSegments(ctx context.Context, op string, now time.Time, limit
 	return out, err
 }
 
-// PutSummary stores a new version of a day's summary; see core.SummaryStore.
-func (s *Store) PutSummary(ctx context.Context, p core.PutSummary) error {
+// PutSummary stores a new version of a day's summary; see store.SummaryStore.
+func (s *Store) PutSummary(ctx context.Context, p store.PutSummary) error {
 	return s.update(ctx, "put summary", p.Summary.User, func(t *tx) {
 		t.holds(p.Lease)
 		g, err := segmentByID(t, t.user, p.Summary.Segment)
@@ -74,7 +76,7 @@ func (s *Store) PutSummary(ctx context.Context, p core.PutSummary) error {
 
 // unchanged fails with core.ErrChanged if a final summary would leave out messages, or if a
 // message was edited or redacted after it was read.
-func (t *tx) unchanged(g core.Segment, p core.PutSummary) {
+func (t *tx) unchanged(g core.Segment, p store.PutSummary) {
 	last := valueOf[core.MessageID](t, `SELECT COALESCE(MAX(id), 0) FROM messages WHERE user_id = $1 AND segment_id = $2 AND segment_id > 0 AND kind = 'chat'`, t.user, g.ID)
 	edits, err := threadEdits(t, t.user, g.Thread)
 	t.fail(err)
@@ -84,7 +86,7 @@ func (t *tx) unchanged(g core.Segment, p core.PutSummary) {
 }
 
 // newVersion stores a summary.
-func (t *tx) newVersion(g *core.Segment, p core.PutSummary) {
+func (t *tx) newVersion(g *core.Segment, p store.PutSummary) {
 	g.SummaryVersion++
 	m := p.Summary
 	m.User, m.Segment, m.Version, m.Label, m.Final, m.CreatedAt = t.user, g.ID, g.SummaryVersion, g.Day.Label, p.Final, p.Now
@@ -113,7 +115,7 @@ func (t *tx) cover(g core.SegmentID, covers core.IDSet) {
 	}
 }
 
-func (t *tx) closeSegment(g core.Segment, p core.PutSummary) {
+func (t *tx) closeSegment(g core.Segment, p store.PutSummary) {
 	state, post, last := g.State, g.Post, g.EndsAt
 	if p.Final {
 		state, last = core.SegmentFinal, p.ReadTo
@@ -138,7 +140,7 @@ func (t *tx) finalVersion(g core.SegmentID) {
 
 // nameLoops opens the loops that a summary names. One that is already open was mentioned again, in the messages that
 // the summary names. One that was closed since stays closed.
-func (t *tx) nameLoops(p core.PutSummary) {
+func (t *tx) nameLoops(p store.PutSummary) {
 	if len(p.Loops) == 0 {
 		return
 	}
@@ -160,14 +162,14 @@ func (t *tx) nameLoops(p core.PutSummary) {
 		case n.Loop == 0 && !settled(p, n.Text, said, closed):
 			l := core.Loop{ID: core.LoopID(t.nextID()), Text: n.Text, Sources: n.Sources, Due: n.Due, Tainted: p.Summary.Tainted}
 			open = append(open, l)
-			t.openLoop(core.OpenLoop{Loop: l, At: p.Now})
+			t.openLoop(effect.OpenLoop{Loop: l, At: p.Now})
 		}
 	}
 }
 
 // renameLoop records that an open loop was mentioned. A later mention gives it its words and its date, unless they may
 // be foreign and the loop's are not.
-func (t *tx) renameLoop(l core.Loop, n core.NamedLoop, said time.Time, tainted bool) {
+func (t *tx) renameLoop(l core.Loop, n store.NamedLoop, said time.Time, tainted bool) {
 	if !said.After(l.Mentioned) {
 		return
 	}
@@ -191,12 +193,12 @@ func (t *tx) settleLoop(id core.LoopID, at time.Time) {
 }
 
 // settled reports whether a loop was closed after it was last mentioned, at said. Closing counts as the last mention.
-func settled(p core.PutSummary, body string, said time.Time, closed []core.Loop) bool {
+func settled(p store.PutSummary, body string, said time.Time, closed []core.Loop) bool {
 	id, ok := sameLoop(p, body, closed)
 	return ok && slices.ContainsFunc(closed, func(l core.Loop) bool { return l.ID == id && !said.After(l.Mentioned) })
 }
 
-func sameLoop(p core.PutSummary, body string, open []core.Loop) (core.LoopID, bool) {
+func sameLoop(p store.PutSummary, body string, open []core.Loop) (core.LoopID, bool) {
 	if p.SameLoop == nil {
 		return 0, false
 	}
@@ -204,7 +206,7 @@ func sameLoop(p core.PutSummary, body string, open []core.Loop) (core.LoopID, bo
 }
 
 // FailSummary records that a summary failed, and closes a day that is over.
-func (s *Store) FailSummary(ctx context.Context, f core.FailedSummary) error {
+func (s *Store) FailSummary(ctx context.Context, f store.FailedSummary) error {
 	return s.update(ctx, "fail summary", f.User, func(t *tx) {
 		t.holds(f.Lease)
 		t.release(f.Lease)
@@ -222,7 +224,7 @@ func (s *Store) FailSummary(ctx context.Context, f core.FailedSummary) error {
 }
 
 // PutPost stores the post of a day, or that there is none.
-func (s *Store) PutPost(ctx context.Context, p core.PutPost) error {
+func (s *Store) PutPost(ctx context.Context, p store.PutPost) error {
 	return s.update(ctx, "put post", p.User, func(t *tx) {
 		g, err := segmentByID(t, t.user, p.Segment)
 		t.fail(err)

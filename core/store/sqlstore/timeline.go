@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // maxName bounds the name of a thread, in bytes.
 const maxName = 200
 
-// ThreadNamed returns the plain thread of a name; see core.ThreadReader.
+// ThreadNamed returns the plain thread of a name; see store.ThreadReader.
 func (s *Store) ThreadNamed(ctx context.Context, user core.UserID, name string, now time.Time) (core.Thread, error) {
 	if name == "" || len(name) > maxName {
 		return core.Thread{}, errors.New("open thread: a name has 1 to 200 bytes")
@@ -66,8 +67,8 @@ func (p shownAt) compare(o shownAt) int {
 	return cmp.Or(cmp.Compare(p.shown, o.shown), cmp.Compare(p.id, o.id))
 }
 
-// Timeline returns a page of a thread; see core.TimelineStore.
-func (s *Store) Timeline(ctx context.Context, tq core.TimelineQuery) ([]core.Message, bool, error) {
+// Timeline returns a page of a thread; see store.TimelineStore.
+func (s *Store) Timeline(ctx context.Context, tq store.TimelineQuery) ([]core.Message, bool, error) {
 	var out []core.Message
 	limit := max(tq.Limit, 0)
 	err := s.view(ctx, "read timeline", func(q querier) (err error) {
@@ -98,7 +99,7 @@ func (s *Store) Timeline(ctx context.Context, tq core.TimelineQuery) ([]core.Mes
 }
 
 // bounds returns the places between which a page lies, exclusive.
-func bounds(q querier, tq core.TimelineQuery) (above, below shownAt, err error) {
+func bounds(q querier, tq store.TimelineQuery) (above, below shownAt, err error) {
 	below.shown = endOfTime
 	if !tq.From.IsZero() {
 		above.shown = tq.From.UnixMicro()
@@ -124,7 +125,7 @@ func bounds(q querier, tq core.TimelineQuery) (above, below shownAt, err error) 
 }
 
 // placeOf returns the place of a message in the thread, or core.ErrNotFound.
-func placeOf(q querier, tq core.TimelineQuery, id core.MessageID) (shownAt, error) {
+func placeOf(q querier, tq store.TimelineQuery, id core.MessageID) (shownAt, error) {
 	p := shownAt{id: id}
 	err := q.row(`SELECT shown FROM messages WHERE user_id = $1 AND id = $2 AND thread_id = $3`, tq.User, id,
 		tq.Thread).Scan(&p.shown)
@@ -140,7 +141,7 @@ func threadThere(q reader, user core.UserID, id core.ThreadID) (core.ThreadID, e
 	return id, found(err)
 }
 
-// Sent lists the deliveries of messages, oldest first; see core.TimelineStore.
+// Sent lists the deliveries of messages, oldest first; see store.TimelineStore.
 func (s *Store) Sent(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Delivery, error) {
 	var out []core.Delivery
 	err := s.readRanges(ctx, "list deliveries", s.deliveriesOf(), user, ids,
@@ -156,13 +157,13 @@ func (s *Store) Sent(ctx context.Context, user core.UserID, ids []core.MessageID
 }
 
 // Revisions returns the earlier texts of a message, oldest first.
-func (s *Store) Revisions(ctx context.Context, user core.UserID, id core.MessageID) ([]core.Revision, error) {
-	scan := fields(func(v *core.Revision) []any { return []any{&v.Revision, &v.Text, asTime(&v.ReplacedAt)} })
+func (s *Store) Revisions(ctx context.Context, user core.UserID, id core.MessageID) ([]store.Revision, error) {
+	scan := fields(func(v *store.Revision) []any { return []any{&v.Revision, &v.Text, asTime(&v.ReplacedAt)} })
 	return list(s.one(ctx), scan,
 		`SELECT revision, body, replaced_at FROM revisions WHERE user_id = $1 AND message_id = $2 ORDER BY revision`, user, id)
 }
 
-// Running lists the running turns of a thread; see core.TimelineStore.
+// Running lists the running turns of a thread; see store.TimelineStore.
 func (s *Store) Running(ctx context.Context, user core.UserID, thread core.ThreadID) ([]core.Turn, error) {
 	var out []core.Turn
 	err := s.view(ctx, "list running turns", func(q querier) (err error) {

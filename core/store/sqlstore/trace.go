@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Scrub removes remnants of deleted rows from indexes and files.
@@ -19,9 +20,9 @@ func (s *Store) Scrub(ctx context.Context) error {
 	return nil
 }
 
-// Traces lists the places that still contain a text; see core.Janitor.
-func (s *Store) Traces(ctx context.Context, user core.UserID, text string) ([]core.Trace, error) {
-	var out []core.Trace
+// Traces lists the places that still contain a text; see store.Janitor.
+func (s *Store) Traces(ctx context.Context, user core.UserID, text string) ([]store.Trace, error) {
+	var out []store.Trace
 	for _, table := range Tables() {
 		for _, column := range table.Words {
 			found, err := s.tracesIn(ctx, user, table, column, strings.ToLower(text))
@@ -36,7 +37,7 @@ func (s *Store) Traces(ctx context.Context, user core.UserID, text string) ([]co
 }
 
 func (s *Store) tracesIn(ctx context.Context, user core.UserID, table Table, column,
-	text string) (out []core.Trace, err error) {
+	text string) (out []store.Trace, err error) {
 	q := querier{s: s, ctx: ctx, db: s.read} // without a timeout, as it reads everything
 	rows, err := q.rows(fmt.Sprintf(`SELECT %s, %s FROM %s WHERE %s = $1`, cmp.Or(table.Row, "0"), column, table.Name,
 		cmp.Or(table.Owner, "id")), user)
@@ -45,7 +46,7 @@ func (s *Store) tracesIn(ctx context.Context, user core.UserID, table Table, col
 		var body []byte
 		err := r.Scan(&id, &body)
 		if strings.Contains(strings.ToLower(string(body)), text) {
-			out = append(out, core.Trace{Where: table.Name + "." + column, ID: id})
+			out = append(out, store.Trace{Where: table.Name + "." + column, ID: id})
 		}
 		return err
 	})
@@ -58,7 +59,7 @@ func DocKinds() []core.DocKind {
 }
 
 // tracesIndexed lists the documents in the index with all words of a text.
-func (s *Store) tracesIndexed(ctx context.Context, user core.UserID, text string) ([]core.Trace, error) {
+func (s *Store) tracesIndexed(ctx context.Context, user core.UserID, text string) ([]store.Trace, error) {
 	if s.analyze == nil {
 		return nil, nil
 	}
@@ -69,7 +70,7 @@ func (s *Store) tracesIndexed(ctx context.Context, user core.UserID, text string
 	if len(all) == 0 {
 		return nil, nil
 	}
-	var out []core.Trace
+	var out []store.Trace
 	for _, kind := range DocKinds() {
 		q := TermQuery{User: user, Kind: kind, Exprs: [][][]string{all}, To: 1<<seqBits - 1, Limit: tailMost}
 		lists := make([][]int64, 1)
@@ -77,7 +78,7 @@ func (s *Store) tracesIndexed(ctx context.Context, user core.UserID, text string
 			return nil, err
 		}
 		for _, id := range lists[0] {
-			out = append(out, core.Trace{Where: "index of " + string(kind), ID: id})
+			out = append(out, store.Trace{Where: "index of " + string(kind), ID: id})
 		}
 	}
 	return out, nil

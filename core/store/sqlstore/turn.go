@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // wantTurn ensures that a turn answers the appended messages: the one claimed with them, or that of a job.
-func (t *tx) wantTurn(a core.Append, to route, out core.Appended) {
+func (t *tx) wantTurn(a store.Append, to route, out store.Appended) {
 	job := turnJob(to.thread, a.RunAt)
 	switch {
 	case out.Turn != nil:
@@ -28,7 +29,7 @@ func (t *tx) wantTurn(a core.Append, to route, out core.Appended) {
 }
 
 // startClaimed stores a turn that is claimed with its messages.
-func (t *tx) startClaimed(turn *core.Turn, a core.Append, to route) {
+func (t *tx) startClaimed(turn *core.Turn, a store.Append, to route) {
 	turn.Lease = core.Lease{Job: core.JobID(turn.ID), Key: threadKey(turn.Thread), Attempt: 1, Until: a.Claim.Until}
 	t.insertTurn(turn, a.Budget)
 	job := turnJob(turn.Thread, turn.StartedAt)
@@ -62,14 +63,14 @@ func (t *tx) queueTurn(h head, thread core.ThreadID, runAt time.Time) {
 }
 
 // turnJob returns the job of a thread's next turn. Its Ref is set when the turn begins.
-func turnJob(thread core.ThreadID, runAt time.Time) core.NewJob {
-	return core.NewJob{Queue: core.QueueTurn, Key: threadKey(thread), Payload: json.RawMessage(text(thread)), RunAt: runAt}
+func turnJob(thread core.ThreadID, runAt time.Time) store.NewJob {
+	return store.NewJob{Queue: core.QueueTurn, Key: threadKey(thread), Payload: json.RawMessage(text(thread)), RunAt: runAt}
 }
 
 // begin starts a turn under a lease. Its inputs are the longest run of pending messages of one
 // identity, which get their positions. The turn is nil if nothing is pending, which ends the job, or if the budget postpones it.
 func (t *tx) begin(thread core.ThreadID, l core.Lease, now time.Time,
-	b core.Budget) (*core.Turn, *core.Postponed) {
+	b core.Budget) (*core.Turn, *store.Postponed) {
 	run := t.pending(thread)
 	if len(run) == 0 {
 		t.end(l, "")
@@ -165,7 +166,7 @@ func (t *tx) addInputs(turn *core.Turn, run []pendingMessage, last int64, failed
 	}
 }
 
-// JoinTurn adds pending messages to a running turn; see core.TurnStore.
+// JoinTurn adds pending messages to a running turn; see store.TurnStore.
 func (s *Store) JoinTurn(ctx context.Context, turn *core.Turn, now time.Time) (joined bool, err error) {
 	var next core.Turn
 	err = s.update(ctx, "join turn", turn.User, func(t *tx) {
@@ -224,9 +225,9 @@ func (t *tx) inPlace(all []core.NewDelivery, source string, id int64) {
 }
 
 // postpone reserves the tokens of a turn, or returns until when the budget forbids it.
-func (t *tx) postpone(b *core.Budget, now time.Time) *core.Postponed {
+func (t *tx) postpone(b *core.Budget, now time.Time) *store.Postponed {
 	if !b.Closed.IsZero() {
-		return &core.Postponed{Until: b.Closed, Budget: true}
+		return &store.Postponed{Until: b.Closed, Budget: true}
 	}
 	if b.TurnsPerMinute > 0 {
 		if p := t.tooFast(*b, now); p != nil {
@@ -237,7 +238,7 @@ func (t *tx) postpone(b *core.Budget, now time.Time) *core.Postponed {
 }
 
 // reserve reserves b.Reserve tokens of the day's budget, or else b.Least, and then sets b.Reserve to that.
-func (t *tx) reserve(b *core.Budget) *core.Postponed {
+func (t *tx) reserve(b *core.Budget) *store.Postponed {
 	if b.TokensPerDay <= 0 {
 		return nil
 	}
@@ -248,14 +249,14 @@ func (t *tx) reserve(b *core.Budget) *core.Postponed {
 		b.Reserve = b.Least
 	}
 	if taken > 0 && taken+b.Reserve > b.TokensPerDay {
-		return &core.Postponed{Until: b.NextDay, Budget: true}
+		return &store.Postponed{Until: b.NextDay, Budget: true}
 	}
 	t.exec(`INSERT INTO usage (user_id, day, reserved) VALUES ($1, $2, $3)
 		ON CONFLICT (user_id, day) DO UPDATE SET reserved = usage.reserved + excluded.reserved`, t.user, b.Day, b.Reserve)
 	return nil
 }
 
-func (t *tx) tooFast(b core.Budget, now time.Time) *core.Postponed {
+func (t *tx) tooFast(b core.Budget, now time.Time) *store.Postponed {
 	var n int
 	var first sql.NullInt64
 	t.get(columns{&n, &first}, `SELECT COUNT(*), MIN(started_at) FROM (SELECT started_at FROM turns WHERE user_id = $1 ORDER BY id DESC LIMIT $3) newest
@@ -263,14 +264,14 @@ func (t *tx) tooFast(b core.Budget, now time.Time) *core.Postponed {
 	if n < b.TurnsPerMinute {
 		return nil
 	}
-	return &core.Postponed{Until: at(first.Int64).Add(time.Minute)}
+	return &store.Postponed{Until: at(first.Int64).Add(time.Minute)}
 }
 
-// ClaimTurn takes a due turn job; see core.TurnStore.
+// ClaimTurn takes a due turn job; see store.TurnStore.
 func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim,
-	b core.Budget) (*core.Turn, *core.Postponed, error) {
+	b core.Budget) (*core.Turn, *store.Postponed, error) {
 	var turn *core.Turn
-	var put *core.Postponed
+	var put *store.Postponed
 	err := s.transact(ctx, "claim turn", tx{user: ref.User}, func(t *tx) {
 		turn, put = nil, nil
 		l, ok := t.take(ref, c)
@@ -342,8 +343,8 @@ func (t *tx) turn(id core.TurnID) core.Turn {
 }
 
 // Flags returns the requests to a running turn.
-func (s *Store) Flags(ctx context.Context, user core.UserID, turn core.TurnID) (core.TurnFlags, error) {
-	var f core.TurnFlags
+func (s *Store) Flags(ctx context.Context, user core.UserID, turn core.TurnID) (store.TurnFlags, error) {
+	var f store.TurnFlags
 	err := s.one(ctx).row(`SELECT t.stop, t.restarts, EXISTS (SELECT 1 FROM messages m WHERE m.user_id = $1 AND m.thread_id = t.thread_id
 			AND m.identity_id = t.identity_id AND m.solo = 0 AND `+unread+`)
 		FROM turns t WHERE t.user_id = $1 AND t.id = $2`, user, turn).Scan(&f.Stop, &f.Restart, &f.More)

@@ -5,9 +5,10 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
-// Reserve reserves n tokens of a day's budget for a job; see core.UsageStore.
+// Reserve reserves n tokens of a day's budget for a job; see store.UsageStore.
 func (s *Store) Reserve(ctx context.Context, user core.UserID, l core.Lease, day string, n, limit int) (bool, error) {
 	var ok bool
 	err := s.update(ctx, "reserve", user, func(t *tx) {
@@ -33,7 +34,7 @@ func (t *tx) release(l core.Lease) {
 	}
 }
 
-// ReserveMore reserves more for a running turn; see core.TurnStore.
+// ReserveMore reserves more for a running turn; see store.TurnStore.
 func (s *Store) ReserveMore(ctx context.Context, turn *core.Turn, b core.Budget) (bool, error) {
 	ok := false
 	err := s.update(ctx, "reserve more", turn.User, func(t *tx) {
@@ -57,7 +58,7 @@ func (t *tx) reserveFor(turn *core.Turn, b *core.Budget) bool {
 	return t.reserve(b) == nil
 }
 
-// ReserveCall reserves tokens of a day's budget for one call; see core.UsageStore.
+// ReserveCall reserves tokens of a day's budget for one call; see store.UsageStore.
 func (s *Store) ReserveCall(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error) {
 	ok := false
 	err := s.update(ctx, "reserve call", user, func(t *tx) {
@@ -88,14 +89,14 @@ func usageOf(q reader, user core.UserID, day string) (used, reserved int, err er
 	return used, reserved, err
 }
 
-// TakeEgress adds to the egress of a day; see core.UsageStore.
+// TakeEgress adds to the egress of a day; see store.UsageStore.
 func (s *Store) TakeEgress(ctx context.Context, user core.UserID, day string, want,
-	most core.Egress) (got core.Egress, err error) {
+	most store.Egress) (got store.Egress, err error) {
 	err = s.update(ctx, "count what goes out", user, func(t *tx) {
-		var used core.Egress
+		var used store.Egress
 		t.get(columns{&used.Calls, &used.Bytes}, `SELECT COALESCE(MAX(calls), 0), COALESCE(MAX(bytes), 0) FROM usage WHERE user_id = $1 AND day = $2`,
 			t.user, day)
-		got = core.Egress{Calls: within(want.Calls, used.Calls, most.Calls),
+		got = store.Egress{Calls: within(want.Calls, used.Calls, most.Calls),
 			Bytes: within(want.Bytes, used.Bytes, most.Bytes)}
 		t.exec(`INSERT INTO usage (user_id, day, calls, bytes) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (user_id, day) DO UPDATE SET calls = usage.calls + excluded.calls, bytes = usage.bytes + excluded.bytes`,
@@ -115,21 +116,21 @@ func within(want, used, most int64) int64 {
 	return want
 }
 
-// UsageDays lists usage; see core.UsageStore. The usage of merged users counts for the target user.
-func (s *Store) UsageDays(ctx context.Context, user core.UserID, from, through string) ([]core.UsageDay, error) {
+// UsageDays lists usage; see store.UsageStore. The usage of merged users counts for the target user.
+func (s *Store) UsageDays(ctx context.Context, user core.UserID, from, through string) ([]store.UsageDay, error) {
 	const columns = `SELECT g.user_id, g.day, g.prompt, g.cached, g.completion, g.task_tokens, g.turns FROM usage g JOIN users u ON u.id = g.user_id AND u.role <> 'none' WHERE `
 	const used = ` AND (g.turns > 0 OR g.prompt > 0 OR g.completion > 0) ORDER BY g.day, g.user_id`
 	query, args := columns+`g.day >= $1 AND g.day <= $2`+used, []any{from, through}
 	if user != 0 {
 		query, args = columns+`g.user_id = $3 AND g.day >= $1 AND g.day <= $2`+used, append(args, user)
 	}
-	return list(s.one(ctx), fields(func(d *core.UsageDay) []any {
+	return list(s.one(ctx), fields(func(d *store.UsageDay) []any {
 		return []any{&d.User, &d.Day, &d.Usage.Prompt, &d.Usage.Cached, &d.Usage.Completion, &d.Tasks, &d.Turns}
 	}), query, args...)
 }
 
-// Grant grants a process tokens of a day; see core.UsageStore. The lock of user 0 serialises all processes.
-func (s *Store) Grant(ctx context.Context, g core.Grant) (granted int, err error) {
+// Grant grants a process tokens of a day; see store.UsageStore. The lock of user 0 serialises all processes.
+func (s *Store) Grant(ctx context.Context, g store.Grant) (granted int, err error) {
 	err = s.update(ctx, "grant", 0, func(t *tx) {
 		var others, has, used int
 		var until int64
@@ -151,7 +152,7 @@ func (s *Store) Grant(ctx context.Context, g core.Grant) (granted int, err error
 }
 
 // SpentAll returns the tokens of a day that all processes reported as used, and those that
-// they were granted; see core.UsageStore.
+// they were granted; see store.UsageStore.
 func (s *Store) SpentAll(ctx context.Context, day string, now time.Time) (used, granted int, err error) {
 	err = s.one(ctx).row(`SELECT COALESCE(SUM(used), 0), COALESCE(SUM(CASE WHEN until > $2 THEN granted ELSE used END), 0) FROM grants WHERE day = $1`, day, ms(now)).Scan(&used, &granted)
 	return used, granted, wrap("read grants", err)

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
-// Window reads the data for a context; see core.TurnStore.
-func (s *Store) Window(ctx context.Context, turn *core.Turn, wq core.WindowQuery) (core.Window, error) {
-	var w core.Window
+// Window reads the data for a context; see store.TurnStore.
+func (s *Store) Window(ctx context.Context, turn *core.Turn, wq store.WindowQuery) (store.Window, error) {
+	var w store.Window
 	must := func(q querier) (err error) {
 		w, err = s.window(q, turn, wq)
 		return err
@@ -45,7 +46,7 @@ func (s *Store) Window(ctx context.Context, turn *core.Turn, wq core.WindowQuery
 }
 
 // window reads what no prompt can do without.
-func (s *Store) window(q querier, turn *core.Turn, wq core.WindowQuery) (w core.Window, err error) {
+func (s *Store) window(q querier, turn *core.Turn, wq store.WindowQuery) (w store.Window, err error) {
 	if err := s.readThread(q, turn, &w); err != nil {
 		return w, err
 	}
@@ -61,7 +62,7 @@ func (s *Store) window(q querier, turn *core.Turn, wq core.WindowQuery) (w core.
 }
 
 // opener reads the thread's first message, or that of the epoch that continues.
-func opener(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) error {
+func opener(q querier, turn *core.Turn, wq store.WindowQuery, w *store.Window) error {
 	query, of := `thread_id = $2 AND position > 0 AND kind = 'chat' AND role = 'user' AND redacted = 0
 		ORDER BY position LIMIT 1`, int64(turn.Thread)
 	if continues(*w, wq) {
@@ -87,7 +88,7 @@ type windowPart struct {
 }
 
 // windowParts lists the parts that w lacks.
-func windowParts(turn *core.Turn, wq core.WindowQuery, w *core.Window) []windowPart {
+func windowParts(turn *core.Turn, wq store.WindowQuery, w *store.Window) []windowPart {
 	sent := windowPart{"sent", func(q querier) error { return sentUnasked(q, turn, w) }}
 	switch {
 	case continues(*w, wq) && w.News == w.Told:
@@ -111,7 +112,7 @@ func windowParts(turn *core.Turn, wq core.WindowQuery, w *core.Window) []windowP
 }
 
 // readThread reads the thread's versions and its current epoch.
-func (s *Store) readThread(q querier, turn *core.Turn, w *core.Window) error {
+func (s *Store) readThread(q querier, turn *core.Turn, w *store.Window) error {
 	var data string
 	var used time.Time
 	err := q.row(`SELECT h.edits, `+lastUse("$3")+`, COALESCE(e.data, ''), h.news, u.news, h.compressed FROM threads h JOIN users u ON u.id = $1
@@ -127,12 +128,12 @@ func (s *Store) readThread(q querier, turn *core.Turn, w *core.Window) error {
 }
 
 // continues reports whether the current epoch can be continued, as far as the store knows.
-func continues(w core.Window, q core.WindowQuery) bool {
+func continues(w store.Window, q store.WindowQuery) bool {
 	return w.Epoch != nil && w.Epoch.Edits == w.Edits && w.Epoch.Budgets == q.Budgets && w.Epoch.UsedAt.After(q.Stale)
 }
 
 // fromEpoch reads the messages of an epoch that continues, and what changed since it began.
-func fromEpoch(q querier, turn *core.Turn, w *core.Window) (err error) {
+func fromEpoch(q querier, turn *core.Turn, w *store.Window) (err error) {
 	if err := headPages(q, turn.User, w); err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func fromEpoch(q querier, turn *core.Turn, w *core.Window) (err error) {
 }
 
 // headPages reads the pages in an epoch's head.
-func headPages(q querier, user core.UserID, w *core.Window) (err error) {
+func headPages(q querier, user core.UserID, w *store.Window) (err error) {
 	for i := range w.Epoch.Head {
 		if refs := w.Epoch.Head[i].Pages; len(refs) > 0 {
 			w.Pages, err = pagesOf(q, user, refs)
@@ -160,7 +161,7 @@ const selectFrom = `SELECT ` + messageColumns +
 	` FROM messages WHERE user_id = $1 AND thread_id = $2 AND position >= $3 AND position > 0 ORDER BY position`
 
 // newWindow reads enough of the newest messages for a new epoch, and the data for its head.
-func newWindow(q querier, turn *core.Turn, wq core.WindowQuery, w *core.Window) error {
+func newWindow(q querier, turn *core.Turn, wq store.WindowQuery, w *store.Window) error {
 	var err error
 	from := int64(1)
 	if wq.Pages > 0 {
@@ -187,7 +188,7 @@ const sentWithin = 100
 
 // sentUnasked reads the newest three messages that were sent unasked between the inputs of the turn before and those of
 // this one; in a plain thread only those that went to the turn's identity since it was opened.
-func sentUnasked(q querier, turn *core.Turn, w *core.Window) (err error) {
+func sentUnasked(q querier, turn *core.Turn, w *store.Window) (err error) {
 	if len(turn.Inputs) == 0 {
 		return nil
 	}
@@ -202,7 +203,7 @@ func sentUnasked(q querier, turn *core.Turn, w *core.Window) (err error) {
 	if turn.Segment == 0 {
 		here = turn.Identity
 	}
-	w.Sent, err = list(q, func(r scanner) (u core.Unasked, err error) {
+	w.Sent, err = list(q, func(r scanner) (u store.Unasked, err error) {
 		u.Message, err = scanMessage(joined{r, []any{&u.Label}})
 		return u, err
 	}, `SELECT `+prefixed("m", messageColumns)+`, COALESCE((SELECT g.label FROM segments g WHERE g.user_id = $1 AND g.id = m.segment_id), '')
@@ -240,7 +241,7 @@ func paged(pages []core.Page) int64 {
 
 // uncovered counts the messages in a range of positions that no summary covers: those are in
 // days without a summary, or with messages since it.
-func uncovered(q querier, turn *core.Turn, from, before int64, w *core.Window) error {
+func uncovered(q querier, turn *core.Turn, from, before int64, w *store.Window) error {
 	return q.row(
 		`SELECT COUNT(*) FROM (SELECT 1 FROM segments g JOIN messages m ON m.user_id = $1 AND m.segment_id = g.id AND m.segment_id > 0
 		WHERE g.user_id = $1 AND g.thread_id = $2 AND (g.version = 0 OR g.since_summary > 0 OR g.stale = 1 OR g.hidden = 1)
@@ -249,7 +250,7 @@ func uncovered(q querier, turn *core.Turn, from, before int64, w *core.Window) e
 }
 
 // lastDay reads the newest day before the turn's, and its summary.
-func lastDay(q querier, turn *core.Turn, w *core.Window) (err error) {
+func lastDay(q querier, turn *core.Turn, w *store.Window) (err error) {
 	w.Last, err = scanSegment(q.row(`SELECT `+segmentColumns+
 		` FROM segments WHERE user_id = $1 AND thread_id = $2 AND label < $3 ORDER BY label DESC LIMIT 1`,
 		turn.User, turn.Thread, w.Today.Day.Label))
@@ -263,7 +264,7 @@ func lastDay(q querier, turn *core.Turn, w *core.Window) (err error) {
 }
 
 // earlierDays reads the newest summaries of days before the last one.
-func earlierDays(q querier, turn *core.Turn, w *core.Window) (err error) {
+func earlierDays(q querier, turn *core.Turn, w *store.Window) (err error) {
 	w.Days, err = list(q, scanSummary, `SELECT `+prefixed("s", summaryColumns)+` FROM segments g
 		JOIN summaries s ON s.user_id = $1 AND s.segment_id = g.id AND s.version = g.version
 		WHERE g.user_id = $1 AND g.thread_id = $2 AND g.label < $3 AND g.hidden = 0 ORDER BY g.label DESC LIMIT 15`,
@@ -380,8 +381,8 @@ func (s *Store) Threads(ctx context.Context, user core.UserID, limit int) ([]cor
 }
 
 // Backlog returns the unanswered part of a thread (0: the continuous one).
-func (s *Store) Backlog(ctx context.Context, user core.UserID, id core.ThreadID) (core.Backlog, error) {
-	var b core.Backlog
+func (s *Store) Backlog(ctx context.Context, user core.UserID, id core.ThreadID) (store.Backlog, error) {
+	var b store.Backlog
 	err := s.view(ctx, "read backlog", func(q querier) (err error) {
 		if id, err = threadOr(q, user, id); err != nil {
 			return err

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func answerCases() []testCase {
@@ -24,12 +26,12 @@ func answerCases() []testCase {
 func (b *bench) again(id core.MessageID, text *string) *core.Turn {
 	b.t.Helper()
 	b.now = b.now.Add(time.Minute)
-	b.effects(core.Regenerate{Message: id, Text: text, At: b.now})
+	b.effects(effect.Regenerate{Message: id, Text: text, At: b.now})
 	return b.take()
 }
 
 // answered returns the only message with more than one answer.
-func (b *bench) answered() core.Answered {
+func (b *bench) answered() effect.Answered {
 	b.t.Helper()
 	all, err := b.Answers(b.ctx, b.user.ID, b.newest())
 	b.must(err)
@@ -42,7 +44,7 @@ func (b *bench) answered() core.Answered {
 // wantSaid checks the texts of the chat messages, in order of time.
 func (b *bench) wantSaid(want ...string) {
 	b.t.Helper()
-	ms, _, err := b.Timeline(b.ctx, core.TimelineQuery{User: b.user.ID, Limit: 100})
+	ms, _, err := b.Timeline(b.ctx, store.TimelineQuery{User: b.user.ID, Limit: 100})
 	b.must(err)
 	core.InTime(ms)
 	var got []string
@@ -57,7 +59,7 @@ func (b *bench) wantSaid(want ...string) {
 // shown lists the timeline's texts; all includes the answers that were not chosen.
 func (b *bench) shown(all bool) (texts []string) {
 	b.t.Helper()
-	ms, _, err := b.Timeline(b.ctx, core.TimelineQuery{User: b.user.ID, Answers: all, Limit: 100})
+	ms, _, err := b.Timeline(b.ctx, store.TimelineQuery{User: b.user.ID, Answers: all, Limit: 100})
 	b.must(err)
 	for _, m := range ms {
 		texts = append(texts, m.Text)
@@ -89,19 +91,19 @@ func testRegenerate(b *bench) {
 	equal(b, "of message", a.Message, question)
 
 	b.exchange("and then?", "nothing")
-	b.effects(core.ChooseAnswer{Message: question, Turn: first, At: b.now})
+	b.effects(effect.ChooseAnswer{Message: question, Turn: first, At: b.now})
 	b.wantSaid("before", "fine", "a riddle?", "an aardvark", "and then?", "nothing")
 	b.wantFound("the chosen one", core.DocMessage, "aardvark", int64(early))
 	b.wantFound("the other one", core.DocMessage, "badger")
 	equal(b, "now chosen", b.answered().Chosen, first)
 	before := Dump(b.t, b.DB())
 	for _, turn := range []core.TurnID{first, 4711} {
-		_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID,
-			Effects: []core.Effect{core.ChooseAnswer{Message: question, Turn: turn, At: b.now}}, Now: b.now})
+		_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Identity: b.at.ID,
+			Effects: []core.Effect{effect.ChooseAnswer{Message: question, Turn: turn, At: b.now}}, Now: b.now})
 		b.notFound("choose what is not there", err)
 	}
 	b.unchanged(before)
-	b.effects(core.ChooseAnswer{Message: question, Turn: second, At: b.now})
+	b.effects(effect.ChooseAnswer{Message: question, Turn: second, At: b.now})
 	b.wantSaid("before", "fine", "a riddle?", "a badger", "and then?", "nothing")
 }
 
@@ -123,8 +125,8 @@ func testRegenerateRefused(b *bench) {
 	refused := func(what string, id core.MessageID, want error) {
 		b.t.Helper()
 		before := Dump(b.t, b.DB())
-		_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID,
-			Effects: []core.Effect{core.Regenerate{Message: id, At: b.now}}, Now: b.now})
+		_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Identity: b.at.ID,
+			Effects: []core.Effect{effect.Regenerate{Message: id, At: b.now}}, Now: b.now})
 		if !errors.Is(err, want) {
 			b.t.Errorf("%s: got %v, want %v", what, err, want)
 		}
@@ -144,7 +146,7 @@ func testForgetAnswers(b *bench) {
 	question, _ := b.exchange("about the xylophone?", "the xylophone is red")
 	out := b.answer(b.again(question, nil), "the xylophone is blue")
 	b.sent(out.Delivery)
-	b.effects(core.Redact{Message: question, At: b.now}, core.Redact{Message: out.Messages[0], At: b.now})
+	b.effects(effect.Redact{Message: question, At: b.now}, effect.Redact{Message: out.Messages[0], At: b.now})
 	b.missing("xylophone")
 }
 
@@ -163,7 +165,7 @@ func testRegenerateTools(b *bench) {
 	b.sent(out.Delivery)
 	b.sent(b.answer(b.again(question, nil), "not found").Delivery)
 	b.wantSaid("look it up", "not found")
-	b.effects(core.ChooseAnswer{Message: question, Turn: t.ID, At: b.now})
+	b.effects(effect.ChooseAnswer{Message: question, Turn: t.ID, At: b.now})
 	b.wantSaid("look it up", "", "a result", "found")
 	next := b.turn("thanks")
 	b.sent(b.answer(next, "welcome").Delivery)
@@ -174,12 +176,12 @@ func testForgetPartOfQuestion(b *bench) {
 	t := b.turn("about the xylophone,", "is it red?")
 	b.sent(b.answer(t, "yes").Delivery)
 	b.sent(b.answer(b.again(t.Inputs[1], nil), "no").Delivery)
-	b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
+	b.effects(effect.Redact{Message: t.Inputs[0], At: b.now})
 	all, err := b.Answers(b.ctx, b.user.ID, b.newest())
 	b.must(err)
 	equal(b, "messages with answers to choose from", len(all), 0)
-	_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID,
-		Effects: []core.Effect{core.ChooseAnswer{Message: t.Inputs[1], Turn: t.ID, At: b.now}}, Now: b.now})
+	_, err = b.Note(b.ctx, store.Note{User: b.user.ID, Identity: b.at.ID,
+		Effects: []core.Effect{effect.ChooseAnswer{Message: t.Inputs[1], Turn: t.ID, At: b.now}}, Now: b.now})
 	b.notFound("choose what was forgotten", err)
 	b.wantSaid("", "is it red?", "no")
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func approvalCases() []testCase {
@@ -27,8 +29,8 @@ func approvalCases() []testCase {
 // ask stores a question with a notice and returns its approval.
 func (b *bench) ask(code, subject string) core.Approval {
 	b.t.Helper()
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Now: b.now,
-		Effects: []core.Effect{core.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveCall,
+	_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Identity: b.at.ID, Now: b.now,
+		Effects: []core.Effect{effect.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveCall,
 			Identity: b.at.ID, Subject: subject, AskedAt: b.now, Expires: b.now.Add(time.Hour)}}},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "may I?", SentAt: b.now}}})
 	b.must(err)
@@ -39,8 +41,8 @@ func (b *bench) ask(code, subject string) core.Approval {
 
 func (b *bench) decide(a core.Approval, at core.IdentityID, when time.Time) bool {
 	b.t.Helper()
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: when,
-		Effects: []core.Effect{core.Decide{Approval: a.ID, Identity: at, Yes: true, At: when}}})
+	_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Now: when,
+		Effects: []core.Effect{effect.Decide{Approval: a.ID, Identity: at, Yes: true, At: when}}})
 	if !errors.Is(err, core.ErrRefused) {
 		b.must(err)
 	}
@@ -73,19 +75,19 @@ func testApproval(b *bench) {
 
 func testPassed(b *bench) {
 	elsewhere := b.identity(b.user.ID, "Ada", "112")
-	sent := func(to core.Identity) core.Note {
-		return core.Note{Deliveries: []core.NewDelivery{{To: to.Address, Identity: to.ID, Kind: core.DeliverNotice,
+	sent := func(to core.Identity) store.Note {
+		return store.Note{Deliveries: []core.NewDelivery{{To: to.Address, Identity: to.ID, Kind: core.DeliverNotice,
 			Parts: []core.Part{{Text: "news"}}}}}
 	}
-	said := func(kind core.MessageKind) core.Note {
-		return core.Note{Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: kind, Text: "news", SentAt: b.now}}}
+	said := func(kind core.MessageKind) store.Note {
+		return store.Note{Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: kind, Text: "news", SentAt: b.now}}}
 	}
 	for _, c := range []struct {
 		what   string
-		note   core.Note
+		note   store.Note
 		passed bool
 	}{
-		{"nothing", core.Note{}, false},
+		{"nothing", store.Note{}, false},
 		{"a message sent to another app", sent(elsewhere), false},
 		{"a message sent there", sent(b.at), true},
 		{"a notice", said(core.KindNotice), true},
@@ -102,7 +104,7 @@ func testPassed(b *bench) {
 		equal(b, "answered", b.decide(a, b.at.ID, b.now), true)
 	}
 	b.ask("T9", `{}`)
-	b.effects(core.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
+	b.effects(effect.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
 	b.answer(b.turn("shall we?"), "shall we book it?")
 	_, passed, err := b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, b.now)
 	b.must(err)
@@ -136,7 +138,7 @@ func testApprovalMerge(b *bench) {
 	list, err := b.Approvals(b.ctx, b.user.ID, 0, 10)
 	b.must(err)
 	equal(b, "approvals", len(list), 2)
-	all, _, err := b.Timeline(b.ctx, core.TimelineQuery{User: b.user.ID, Limit: 100})
+	all, _, err := b.Timeline(b.ctx, store.TimelineQuery{User: b.user.ID, Limit: 100})
 	b.must(err)
 	i := slices.IndexFunc(all, func(m core.Message) bool { return m.Decides != nil })
 	equal(b, "what the yes answers", all[i].Decides.Approval, list[0].ID)
@@ -152,7 +154,7 @@ func testApprovalRedacted(b *bench) {
 	trace, err := b.Traces(b.ctx, b.user.ID, "ghostly")
 	b.must(err)
 	equal(b, "traces", len(trace), 1)
-	b.effects(core.Redact{Message: a.Message, At: b.now})
+	b.effects(effect.Redact{Message: a.Message, At: b.now})
 	b.must(b.Scrub(b.ctx))
 	trace, err = b.Traces(b.ctx, b.user.ID, "ghostly")
 	b.must(err)
@@ -163,7 +165,7 @@ func testApprovalRedacted(b *bench) {
 // askAccount stores a question about a change to the account.
 func (b *bench) askAccount(code string) core.Approval {
 	b.t.Helper()
-	b.effects(core.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveAccount, Identity: b.at.ID,
+	b.effects(effect.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveAccount, Identity: b.at.ID,
 		Subject: `{}`, AskedAt: b.now, Expires: b.now.Add(time.Hour)}})
 	open, _, err := b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, b.now)
 	b.must(err)
@@ -173,8 +175,8 @@ func (b *bench) askAccount(code string) core.Approval {
 // uses reports whether an approval could be used.
 func (b *bench) uses(a core.Approval) bool {
 	b.t.Helper()
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
-		Effects: []core.Effect{core.UseYes{Approval: a.ID, At: b.now}}})
+	_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now,
+		Effects: []core.Effect{effect.UseYes{Approval: a.ID, At: b.now}}})
 	if !errors.Is(err, core.ErrRefused) {
 		b.must(err)
 	}
@@ -200,14 +202,14 @@ func testUseCall(b *bench) {
 	a := b.ask("T1", `{"call":{"id":"1","name":"mail","arguments":"{}"}}`)
 	yes := b.batch(true, "Yes.")
 	begins := func(x *bench) bool {
-		err := x.Record(x.ctx, x.user.ID, core.CallRecord{Approval: a.ID, Tool: "mail", At: x.now})
+		err := x.Record(x.ctx, x.user.ID, store.CallRecord{Approval: a.ID, Tool: "mail", At: x.now})
 		if !errors.Is(err, core.ErrRefused) {
 			b.must(err)
 		}
 		return err == nil
 	}
 	ends := func(text string) {
-		b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Approval: a.ID, Tool: "mail", Text: text, At: b.now}))
+		b.must(b.Record(b.ctx, b.user.ID, store.CallRecord{Approval: a.ID, Tool: "mail", Text: text, At: b.now}))
 	}
 	now := func() (core.ApprovalState, string) {
 		got, err := b.Approval(b.ctx, b.user.ID, a.ID)
@@ -226,7 +228,7 @@ func testUseCall(b *bench) {
 	state, result := now()
 	equal(b, "state", state, core.ApprovalUsed)
 	equal(b, "result", result, "sent to ghosts")
-	b.effects(core.Redact{Message: out.Messages[0], At: b.now})
+	b.effects(effect.Redact{Message: out.Messages[0], At: b.now})
 	ends("sent to ghosts")
 	state, result = now()
 	equal(b, "state after the yes was redacted", state, core.ApprovalUsed)
@@ -246,11 +248,11 @@ func testEndEffects(b *bench) {
 	v := b.second("Vera", "222")
 	k := one(b, b.AddAPIKey, core.APIKey{User: b.user.ID, Name: "n", Hash: "h", CreatedAt: b.now})
 	s := b.signIn("token")
-	for _, e := range []core.Effect{core.RevokeKey{Key: k.ID}, core.EndSession{Session: s.ID}} {
-		_, err := v.Note(b.ctx, core.Note{User: v.user.ID, Now: b.now, Effects: []core.Effect{e}})
+	for _, e := range []core.Effect{effect.RevokeKey{Key: k.ID}, effect.EndSession{Session: s.ID}} {
+		_, err := v.Note(b.ctx, store.Note{User: v.user.ID, Now: b.now, Effects: []core.Effect{e}})
 		b.notFound("of another person", err)
 		b.effects(e)
-		_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{e}})
+		_, err = b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{e}})
 		b.notFound("twice", err)
 	}
 	_, _, err := b.APIKey(b.ctx, "h")
@@ -264,16 +266,16 @@ func testAlso(b *bench) {
 	yes := b.askAccount("A1")
 	equal(b, "answered", b.decide(yes, b.at.ID, b.now), true)
 	code := core.Code{Kind: core.CodeWeb, Hash: "link", Created: b.now, Expires: b.now.Add(time.Hour)}
-	theirs := core.Note{User: v.user.ID, Now: b.now, Effects: []core.Effect{core.NewWebLink{Code: code}},
+	theirs := store.Note{User: v.user.ID, Now: b.now, Effects: []core.Effect{effect.NewWebLink{Code: code}},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice,
 			Text: "a link was made", SentAt: b.now}},
 		Deliveries: []core.NewDelivery{{To: v.at.Address, Kind: core.DeliverNotice,
 			Parts: []core.Part{{Text: "a link was made"}}}}}
 	change := func(user core.UserID) error {
 		theirs.User = user
-		_, err := b.Note(b.acting(core.ViaSession, 7), core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{
-			core.UseYes{Approval: yes.ID, At: b.now}, core.AddKey{Key: core.APIKey{Name: "n", Hash: "h", CreatedAt: b.now}},
-			core.Also{Note: theirs}}})
+		_, err := b.Note(b.acting(core.ViaSession, 7), store.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{
+			effect.UseYes{Approval: yes.ID, At: b.now}, effect.AddKey{Key: core.APIKey{Name: "n", Hash: "h", CreatedAt: b.now}},
+			store.Also{Note: theirs}}})
 		return err
 	}
 	b.notFound("for nobody", change(987654))
@@ -289,12 +291,12 @@ func testAlso(b *bench) {
 	b.must(err)
 	equal(b, "user of the link", u.ID, v.user.ID)
 	equal(b, "Vera's notice", v.texts()[0], "a link was made")
-	sent, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: v.user.ID, Limit: 10})
+	sent, err := b.Deliveries(b.ctx, store.DeliveryQuery{User: v.user.ID, Limit: 10})
 	b.must(err)
 	equal(b, "deliveries to Vera", len(sent), 1)
 	equal(b, "whose address it is", sent[0].Identity, v.at.ID)
 	for user, what := range map[core.UserID]core.AuditWhat{b.user.ID: core.AuditKeyMade, v.user.ID: core.AuditSignInLink} {
-		rows, err := b.Audit(b.ctx, core.AuditQuery{User: user, Limit: 1})
+		rows, err := b.Audit(b.ctx, store.AuditQuery{User: user, Limit: 1})
 		b.must(err)
 		equal(b, "the newest row", rows[0].What, what)
 		equal(b, "through what", rows[0].ViaID, int64(7))

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func auditCases() []testCase {
@@ -25,7 +27,7 @@ func auditCases() []testCase {
 // rows returns the account's audit entries, oldest first, as text.
 func (b *bench) rows() string {
 	b.t.Helper()
-	all, err := b.Audit(b.ctx, core.AuditQuery{User: b.user.ID, Limit: 1000})
+	all, err := b.Audit(b.ctx, store.AuditQuery{User: b.user.ID, Limit: 1000})
 	b.must(err)
 	var out []string
 	for n := range all {
@@ -42,14 +44,14 @@ func (b *bench) acting(via core.Via, id int64) context.Context {
 }
 
 func testAudit(b *bench) {
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Now: b.now,
-		Effects: []core.Effect{core.SetSettings{}, core.NewLink{Code: core.Code{Hash: "h", Expires: b.now.Add(time.Hour)}}}})
+	_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Identity: b.at.ID, Now: b.now,
+		Effects: []core.Effect{effect.SetSettings{}, effect.NewLink{Code: core.Code{Hash: "h", Expires: b.now.Add(time.Hour)}}}})
 	b.must(err)
 	id := int64(b.at.ID)
 	want := fmt.Sprintf("identity:%d settings done; identity:%d link_code done", id, id)
 	equal(b, "by an identity", b.rows(), want)
 	session := b.acting(core.ViaSession, 7)
-	_, err = b.Note(session, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{core.SetName{Name: "Ada"}}})
+	_, err = b.Note(session, store.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{effect.SetName{Name: "Ada"}}})
 	b.must(err)
 	want += "; session:7 name done"
 	equal(b, "by a browser", b.rows(), want)
@@ -68,8 +70,8 @@ func testAudit(b *bench) {
 		"; identity:%d sign_in_link done user; session:%d sign_in done session; session:7 sign_out done session", id, s.ID)
 	equal(b, "of sessions", b.rows(), want)
 	first, second := b.say(false, "one").Messages[0], b.say(false, "two").Messages[0]
-	b.effects(core.Redact{Message: first, At: b.now}, core.Redact{Message: second, At: b.now})
-	all, err := b.Audit(b.ctx, core.AuditQuery{User: b.user.ID, Limit: 1})
+	b.effects(effect.Redact{Message: first, At: b.now}, effect.Redact{Message: second, At: b.now})
+	all, err := b.Audit(b.ctx, store.AuditQuery{User: b.user.ID, Limit: 1})
 	b.must(err)
 	equal(b, "forgotten", fmt.Sprint(all[0].What, all[0].IDs), fmt.Sprint("forget", []core.MessageID{first, second}))
 }
@@ -78,8 +80,8 @@ func testAuditRefused(b *bench) {
 	ctx := b.acting(core.ViaSession, 7)
 	b.notFound("a key of nobody", b.RevokeAPIKey(ctx, b.user.ID, 999))
 	b.must(b.EndSession(ctx, b.user.ID, 999))
-	_, err := b.Note(ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{core.SetName{Name: "Eve"},
-		core.Unlink{Identity: 999}}})
+	_, err := b.Note(ctx, store.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{effect.SetName{Name: "Eve"},
+		effect.Unlink{Identity: 999}}})
 	b.notFound("an identity of nobody", err)
 	equal(b, "rows", b.rows(), "")
 }
@@ -113,13 +115,13 @@ func testAuditQuestions(b *bench) {
 func testAuditCalls(b *bench) {
 	t := b.turn("send a mail")
 	for n, result := range []core.AuditResult{"", core.ResultBegun, core.ResultDone} {
-		b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, Index: n / 2, Tool: "mail", Text: "secret",
+		b.must(b.Record(b.ctx, b.user.ID, store.CallRecord{Turn: t.ID, Index: n / 2, Tool: "mail", Text: "secret",
 			At: b.now, Result: result}))
 	}
 	want := "gateway:0 call begun turn mail; gateway:0 call done turn mail"
 	equal(b, "of a turn without an actor", b.rows(), want)
 	for n, by := range []core.Actor{{Via: core.ViaIdentity, ID: int64(t.Identity)}, {Via: core.ViaKey, ID: 7}} {
-		b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, By: by, Step: 1, Index: n, Tool: "mail", At: b.now,
+		b.must(b.Record(b.ctx, b.user.ID, store.CallRecord{Turn: t.ID, By: by, Step: 1, Index: n, Tool: "mail", At: b.now,
 			Result: core.ResultDone}))
 		want += fmt.Sprintf("; %s:%d call done turn mail", by.Via, by.ID)
 	}
@@ -134,7 +136,7 @@ func testAuditPages(b *bench) {
 		b.must(x.PutAudit(core.WithActor(b.ctx, core.Actor{Via: core.ViaOperator, At: at}), x.user.ID,
 			core.AuditRow{What: core.AuditExport}))
 	}
-	for _, q := range []core.AuditQuery{{All: true}, {User: b.user.ID}} {
+	for _, q := range []store.AuditQuery{{All: true}, {User: b.user.ID}} {
 		seen := map[string]bool{}
 		q.Limit = 4
 		for {
@@ -154,7 +156,7 @@ func testAuditPages(b *bench) {
 		}
 		equal(b, "rows", len(seen), map[bool]int{true: 25, false: 13}[q.All])
 	}
-	newest, err := b.Audit(b.ctx, core.AuditQuery{All: true, Since: b.now.Add(4 * time.Second), Limit: 100})
+	newest, err := b.Audit(b.ctx, store.AuditQuery{All: true, Since: b.now.Add(4 * time.Second), Limit: 100})
 	b.must(err)
 	equal(b, "since", len(newest), 5)
 }
@@ -163,12 +165,12 @@ func testAuditMerge(b *bench) {
 	v := b.second("Vera", "222")
 	a := v.ask("T1", `{"call":{"name":"mail"}}`)
 	equal(b, "answered", v.decide(a, v.at.ID, v.now), true)
-	v.effects(core.Redact{Message: v.say(false, "one").Messages[0], At: v.now})
+	v.effects(effect.Redact{Message: v.say(false, "one").Messages[0], At: v.now})
 	b.must(v.PutAudit(v.acting(core.ViaIdentity, int64(v.at.ID)), v.user.ID,
 		core.AuditRow{What: core.AuditCall, Tool: "mail"}))
 	before := b.rows()
 	b.carryMerge(v.merge(b.user.ID))
-	rows, err := b.Audit(b.ctx, core.AuditQuery{User: b.user.ID, Limit: 100})
+	rows, err := b.Audit(b.ctx, store.AuditQuery{User: b.user.ID, Limit: 100})
 	b.must(err)
 	if before != "" {
 		b.t.Errorf("rows before: %s", before)
@@ -208,10 +210,10 @@ func testAuditDeleted(b *bench) {
 	b.must(v.PutAudit(ctx, v.user.ID, core.AuditRow{What: core.AuditExport}))
 	_, err := v.DeleteUser(ctx, v.user.ID)
 	b.must(err)
-	rows, err := b.Audit(b.ctx, core.AuditQuery{User: v.user.ID, Limit: 10})
+	rows, err := b.Audit(b.ctx, store.AuditQuery{User: v.user.ID, Limit: 10})
 	b.must(err)
 	equal(b, "of theirs", len(rows), 0)
-	rows, err = b.Audit(b.ctx, core.AuditQuery{All: true, Limit: 10})
+	rows, err = b.Audit(b.ctx, store.AuditQuery{All: true, Limit: 10})
 	b.must(err)
 	equal(b, "left", fmt.Sprint(len(rows), rows[0].User, rows[0].What, rows[0].IDs),
 		fmt.Sprint(1, 0, core.AuditUserDeleted, []core.UserID{v.user.ID}))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // BenchTurn measures the path of one message in small stores, and with large also in large ones.
@@ -112,7 +113,7 @@ func (b *bench) road(step func(s Store, name string, run func()), change func(*c
 	b.must(err)
 	r, c := b.reply(t, "It is."), b.claim()
 	change(&r)
-	var out core.Committed
+	var out store.Committed
 	step(b.Store, "Commit", func() {
 		out, err = b.Commit(b.ctx, r, &c)
 		b.must(err)
@@ -186,8 +187,8 @@ func (b *bench) filled(history int) (core.User, core.Identity) {
 
 // Prompter builds prompts from windows, as core/prompt does.
 type Prompter struct {
-	Query func(t core.Turn, now time.Time) core.WindowQuery
-	Build func(t core.Turn, w core.Window, now time.Time) (*core.Epoch, error)
+	Query func(t core.Turn, now time.Time) store.WindowQuery
+	Build func(t core.Turn, w store.Window, now time.Time) (*core.Epoch, error)
 }
 
 // BenchWindow measures reading the data for a prompt and building the prompt, for a new epoch and

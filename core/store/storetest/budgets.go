@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 func testBudget(b *bench) {
@@ -180,12 +181,12 @@ func testReserveCalls(b *bench) {
 }
 
 func testTakeEgress(b *bench) {
-	day, most := dayOf(b.now).Label, core.Egress{Calls: 100, Bytes: 5000}
+	day, most := dayOf(b.now).Label, store.Egress{Calls: 100, Bytes: 5000}
 	var calls, bytes atomic.Int64
 	var all sync.WaitGroup
 	for range 30 {
 		all.Go(func() {
-			got, err := b.TakeEgress(b.ctx, b.user.ID, day, core.Egress{Calls: 7, Bytes: 1000}, most)
+			got, err := b.TakeEgress(b.ctx, b.user.ID, day, store.Egress{Calls: 7, Bytes: 1000}, most)
 			if err != nil {
 				b.t.Error(err)
 			}
@@ -194,25 +195,25 @@ func testTakeEgress(b *bench) {
 		})
 	}
 	all.Wait()
-	equal(b, "given", core.Egress{Calls: calls.Load(), Bytes: bytes.Load()}, most)
-	take := func(what, day string, want, most, given core.Egress) {
+	equal(b, "given", store.Egress{Calls: calls.Load(), Bytes: bytes.Load()}, most)
+	take := func(what, day string, want, most, given store.Egress) {
 		b.t.Helper()
 		got, err := b.TakeEgress(b.ctx, b.user.ID, day, want, most)
 		b.must(err)
 		equal(b, what, got, given)
 	}
-	take("given back", day, core.Egress{Calls: -3, Bytes: -6000}, most, core.Egress{Calls: -3, Bytes: -5000})
-	take("of what came back", day, core.Egress{Calls: 7, Bytes: 1}, most, core.Egress{Calls: 3, Bytes: 1})
-	take("without a limit", day, core.Egress{Calls: 500, Bytes: 9000}, core.Egress{}, core.Egress{Calls: 500, Bytes: 9000})
-	take("where the limit sank", day, core.Egress{Calls: 1, Bytes: 1}, most, core.Egress{})
-	take("the next day", "2027-01-01", core.Egress{Calls: 1}, most, core.Egress{Calls: 1})
+	take("given back", day, store.Egress{Calls: -3, Bytes: -6000}, most, store.Egress{Calls: -3, Bytes: -5000})
+	take("of what came back", day, store.Egress{Calls: 7, Bytes: 1}, most, store.Egress{Calls: 3, Bytes: 1})
+	take("without a limit", day, store.Egress{Calls: 500, Bytes: 9000}, store.Egress{}, store.Egress{Calls: 500, Bytes: 9000})
+	take("where the limit sank", day, store.Egress{Calls: 1, Bytes: 1}, most, store.Egress{})
+	take("the next day", "2027-01-01", store.Egress{Calls: 1}, most, store.Egress{Calls: 1})
 	days, err := b.UsageDays(b.ctx, 0, day, "2027-01-01")
 	b.must(err)
 	equal(b, "days of tokens", len(days), 0)
 	v, at := b.person("Vera", core.RoleMember, "222")
-	_, err = b.as(v, at).TakeEgress(b.ctx, v.ID, day, core.Egress{Calls: 5}, core.Egress{Calls: 5})
+	_, err = b.as(v, at).TakeEgress(b.ctx, v.ID, day, store.Egress{Calls: 5}, store.Egress{Calls: 5})
 	b.must(err)
-	_, err = b.TakeEgress(b.ctx, 999, day, core.Egress{Calls: 1}, most)
+	_, err = b.TakeEgress(b.ctx, 999, day, store.Egress{Calls: 1}, most)
 	if !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("of no user: %v", err)
 	}
@@ -221,7 +222,7 @@ func testTakeEgress(b *bench) {
 // grant asks for tokens of the day, and returns how many were granted.
 func (b *bench) grant(worker string, used, want int) int {
 	b.t.Helper()
-	n, err := b.Grant(b.ctx, core.Grant{Day: "2026-11-19", Worker: worker, Used: used, Want: want, PerDay: 20_000,
+	n, err := b.Grant(b.ctx, store.Grant{Day: "2026-11-19", Worker: worker, Used: used, Want: want, PerDay: 20_000,
 		Now: b.now, Until: b.now.Add(time.Minute)})
 	b.must(err)
 	return n
@@ -233,7 +234,7 @@ func testGrants(b *bench) {
 	var sum atomic.Int64
 	for n := range 200 {
 		wg.Go(func() {
-			got, err := b.Grant(b.ctx, core.Grant{Day: "2026-11-19", Worker: fmt.Sprint("w", n), Want: 300, PerDay: 20_000,
+			got, err := b.Grant(b.ctx, store.Grant{Day: "2026-11-19", Worker: fmt.Sprint("w", n), Want: 300, PerDay: 20_000,
 				Now: b.now, Until: b.now.Add(time.Minute)})
 			if err != nil {
 				b.t.Error(err)
@@ -257,10 +258,10 @@ func testGrantLapses(b *bench) {
 	equal(b, "unused by the first", b.grant("two", 0, 30_000), 16_000)
 	equal(b, "one comes back, and used more", b.grant("one", 4_500, 100), 4_500)
 	equal(b, "two gives back", b.grant("two", 1_000, 0), 16_000)
-	_, err := b.Grant(b.ctx, core.Grant{Day: "2026-11-19", Worker: "two", Used: 1_000, PerDay: 20_000,
+	_, err := b.Grant(b.ctx, store.Grant{Day: "2026-11-19", Worker: "two", Used: 1_000, PerDay: 20_000,
 		Now: b.now, Until: b.now})
 	b.must(err)
 	equal(b, "left after that", b.grant("three", 0, 30_000), 14_500)
-	equal(b, "another day", one(b, b.Grant, core.Grant{Day: "2026-11-20", Worker: "one", Want: 7, PerDay: 20_000,
+	equal(b, "another day", one(b, b.Grant, store.Grant{Day: "2026-11-20", Worker: "one", Want: 7, PerDay: 20_000,
 		Now: b.now, Until: b.now.Add(time.Minute)}), 7)
 }

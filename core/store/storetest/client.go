@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func clientCases() []testCase {
@@ -42,7 +44,7 @@ func (b *bench) wantIn(thread core.ThreadID, want ...string) {
 }
 
 // sayIn appends messages to a thread.
-func (b *bench) sayIn(thread core.ThreadID, texts ...string) core.Appended {
+func (b *bench) sayIn(thread core.ThreadID, texts ...string) store.Appended {
 	b.t.Helper()
 	a := b.batch(false, texts...)
 	a.Thread = thread
@@ -50,7 +52,7 @@ func (b *bench) sayIn(thread core.ThreadID, texts ...string) core.Appended {
 }
 
 // results returns an Append of results of a client's tool.
-func (b *bench) results(claim bool, texts ...string) core.Append {
+func (b *bench) results(claim bool, texts ...string) store.Append {
 	a := b.batch(claim, texts...)
 	for i := range a.Messages {
 		m := &a.Messages[i]
@@ -71,8 +73,8 @@ func testThreadNamed(b *bench) {
 		_, err := b.ThreadNamed(b.ctx, b.user.ID, name, b.now)
 		equal(b, "refused", err != nil, true)
 	}
-	b.effects(core.OpenThread{Identity: b.at.ID, Title: "client", At: b.now},
-		core.OpenThread{Identity: b.at.ID, Title: "client", At: b.now})
+	b.effects(effect.OpenThread{Identity: b.at.ID, Title: "client", At: b.now},
+		effect.OpenThread{Identity: b.at.ID, Title: "client", At: b.now})
 	list, err := b.Threads(b.ctx, b.user.ID, 10)
 	b.must(err)
 	equal(b, "threads", len(list), 4)
@@ -96,7 +98,7 @@ func testAppendThread(b *bench) {
 	b.must(err)
 	b.wantIn(h.ID, "there", "yes")
 	b.wantTexts("here", "ok", "here again", "sure")
-	b.effects(core.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
+	b.effects(effect.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
 	a = b.batch(false, "to the continuous one")
 	home, err := b.Thread(b.ctx, b.user.ID, 0)
 	b.must(err)
@@ -122,7 +124,7 @@ func testOwnTitle(b *bench) {
 		b.must(err)
 		equal(b, "title of a turn that is read", read.Title, want)
 		b.sent(b.answer(t, "yes").Delivery)
-		b.effects(core.RenameThread{Thread: h.ID, Title: "mine"})
+		b.effects(effect.RenameThread{Thread: h.ID, Title: "mine"})
 	}
 }
 
@@ -158,7 +160,7 @@ func testRequest(b *bench) {
 		g, h := must2(json.Marshal(got.Request)), must2(json.Marshal(want))
 		equal(b, what, string(g), string(h))
 	}
-	b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
+	b.effects(effect.Redact{Message: t.Inputs[0], At: b.now})
 	b.missing("Be brief.")
 }
 
@@ -216,13 +218,13 @@ func testToolAndWords(b *bench) {
 	a := b.results(true, "rain")
 	words := b.batch(false, "and tell me more")
 	more := b.results(false, "wind")
-	for _, x := range []core.Append{words, more} {
+	for _, x := range []store.Append{words, more} {
 		a.Events, a.Messages = append(a.Events, x.Events...), append(a.Messages, x.Messages...)
 	}
 	t := one(b, b.Append, a).Turn
 	equal(b, "inputs", len(t.Inputs), 3)
 	equal(b, "counted", b.segment().Messages, 1)
-	b.effects(core.Redact{Message: t.Inputs[1], At: b.now})
+	b.effects(effect.Redact{Message: t.Inputs[1], At: b.now})
 	b.sent(b.answer(t, "more").Delivery) // two inputs are left
 	b.wantTexts("rain", "", "wind", "more")
 	one(b, b.Append, b.results(false, "sun"))
@@ -237,8 +239,8 @@ func testToolFailed(b *bench) {
 	b.must(err)
 	log, err := b.Backlog(b.ctx, b.user.ID, 0)
 	b.must(err)
-	equal(b, "backlog", log, core.Backlog{Pending: 1})
-	b.effects(core.RetryTurn{At: b.now})
+	equal(b, "backlog", log, store.Backlog{Pending: 1})
+	b.effects(effect.RetryTurn{At: b.now})
 	again := b.take()
 	equal(b, "input", again.Inputs[0], t.Inputs[0])
 	b.answer(again, "wet")
@@ -247,16 +249,16 @@ func testToolFailed(b *bench) {
 
 func testToolRedacted(b *bench) {
 	t := one(b, b.Append, b.results(true, "rain")).Turn
-	b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, Step: 0, Index: 0, Tool: "search",
+	b.must(b.Record(b.ctx, b.user.ID, store.CallRecord{Turn: t.ID, Step: 0, Index: 0, Tool: "search",
 		Text: "rain everywhere"}))
-	out := b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
+	out := b.effects(effect.Redact{Message: t.Inputs[0], At: b.now})
 	equal(b, "asked to stop", slices.Contains(out.StopTurns, t.ID), true)
 	got, err := b.Commit(b.ctx, b.reply(t, "rain, then"), nil)
 	b.must(err)
 	equal(b, "nothing is said", len(got.Messages), 0)
 	b.missing("rain")
 	id := one(b, b.Append, b.results(false, "snow")).Messages[0]
-	b.effects(core.Redact{Message: id, At: b.now})
+	b.effects(effect.Redact{Message: id, At: b.now})
 	equal(b, "pending", b.take() == nil, true)
 }
 
@@ -273,7 +275,7 @@ func testRedactClient(b *bench) {
 	b.sent(b.answer(next, "it is upstairs").Delivery)
 	other := b.turn("hello")
 	b.answer(other, "hi")
-	b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
+	b.effects(effect.Redact{Message: t.Inputs[0], At: b.now})
 	for _, m := range append(slices.Clone(next.Inputs), t.Inputs[0]) {
 		equal(b, "emptied", strings.Contains(b.message(m).Text, word), false)
 	}

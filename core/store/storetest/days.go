@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 func dayCases() []testCase {
@@ -107,7 +108,7 @@ func testDueSegments(b *bench) {
 	b.must(err)
 	equal(b, "due", len(due), 2)
 	equal(b, "oldest first", due[0].ID, ids[0])
-	b.must(b.Enqueue(b.ctx, core.NewJob{User: b.user.ID, Queue: core.QueueSummarize, Key: core.SummaryKey,
+	b.must(b.Enqueue(b.ctx, store.NewJob{User: b.user.ID, Queue: core.QueueSummarize, Key: core.SummaryKey,
 		Ref: int64(ids[0]), RunAt: b.now, Unique: true}))
 	due, err = b.DueSegments(b.ctx, b.now, "", 10)
 	b.must(err)

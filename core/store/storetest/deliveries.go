@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 func deliveryCases() []testCase {
@@ -32,7 +33,7 @@ func (b *bench) finish(d *core.Delivery, n int, r core.PartResult) bool {
 // state reads a delivery's state.
 func (b *bench) state(id core.DeliveryID) core.DeliveryState {
 	b.t.Helper()
-	list, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, Limit: 100})
+	list, err := b.Deliveries(b.ctx, store.DeliveryQuery{User: b.user.ID, Limit: 100})
 	b.must(err)
 	for _, d := range list {
 		if d.ID == id {
@@ -196,11 +197,11 @@ func troubleCases() []testCase {
 // notice delivers a notice without a turn.
 func (b *bench) notice(text string, expires time.Time) core.DeliveryID {
 	b.t.Helper()
-	one(b, b.Note, core.Note{User: b.user.ID, Now: b.now,
+	one(b, b.Note, store.Note{User: b.user.ID, Now: b.now,
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: b.now}},
 		Deliveries: []core.NewDelivery{{To: b.at.Address, Identity: b.at.ID, Kind: core.DeliverNotice,
 			Parts: []core.Part{{Text: text}}, Expires: expires}}})
-	list, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, Limit: 1})
+	list, err := b.Deliveries(b.ctx, store.DeliveryQuery{User: b.user.ID, Limit: 1})
 	b.must(err)
 	return list[0].ID
 }
@@ -251,7 +252,7 @@ func testManyParked(b *bench) {
 		b.notice("hello", time.Time{})
 	}
 	b.sent(b.answer(b.turn("hm"), "yes").Delivery)
-	list, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, States: []core.DeliveryState{core.DeliveryParked},
+	list, err := b.Deliveries(b.ctx, store.DeliveryQuery{User: b.user.ID, States: []core.DeliveryState{core.DeliveryParked},
 		Limit: 500})
 	b.must(err)
 	equal(b, "parked", len(list), 0)
@@ -292,7 +293,7 @@ func testTrouble(b *bench) {
 		who.finish(d, 0, core.PartResult{State: core.DeliveryFailed, Error: "x"})
 		who.exchange("fine", "ok")
 	}
-	for n, q := range []core.DeliveryQuery{
+	for n, q := range []store.DeliveryQuery{
 		{Limit: 10}, {Limit: 10, States: []core.DeliveryState{core.DeliveryFailed}},
 		{Limit: 10, States: []core.DeliveryState{core.DeliveryFailed, core.DeliverySent}},
 	} {
@@ -300,7 +301,7 @@ func testTrouble(b *bench) {
 		b.must(err)
 		equal(b, "all users' "+itoa(n), len(list), 2)
 	}
-	list, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, Limit: 10})
+	list, err := b.Deliveries(b.ctx, store.DeliveryQuery{User: b.user.ID, Limit: 10})
 	b.must(err)
 	equal(b, "one user's", len(list), 2)
 	equal(b, "newest first", list[0].ID > list[1].ID, true)

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func documentCases() []testCase {
@@ -46,16 +48,16 @@ func (b *bench) reading() *core.Job {
 }
 
 // readDocument stores pages with these texts and ends the job.
-func (b *bench) readDocument(j *core.Job, texts ...string) core.PutFilePages {
+func (b *bench) readDocument(j *core.Job, texts ...string) store.PutFilePages {
 	b.t.Helper()
-	p := core.PutFilePages{User: b.user.ID, File: core.FileRef{Message: core.MessageID(j.Ref), Part: 1}, First: true,
+	p := store.PutFilePages{User: b.user.ID, File: core.FileRef{Message: core.MessageID(j.Ref), Part: 1}, First: true,
 		Config: config, Lease: j.Lease, Now: b.now}
 	for i, text := range texts {
 		p.Pages = append(p.Pages, core.FilePage{Number: i + 1, Name: "lease.pdf", Kind: "pdf", Title: "T",
 			Text: text, Tokens: 3})
 	}
 	b.must(b.PutFilePages(b.ctx, p))
-	b.must(b.SetAttachment(b.ctx, core.Fetched{User: b.user.ID, Message: core.MessageID(j.Ref), Index: 1, Lease: j.Lease,
+	b.must(b.SetAttachment(b.ctx, store.Fetched{User: b.user.ID, Message: core.MessageID(j.Ref), Index: 1, Lease: j.Lease,
 		Attachment: core.Attachment{Kind: "document", Name: "lease.pdf", Path: "1/a.pdf",
 			Document: &core.Document{Kind: "pdf", State: core.DocumentRead, Pages: len(texts), Preview: "preview"}}}))
 	return p
@@ -100,7 +102,7 @@ func testDocument(b *bench) {
 func testDocumentAgain(b *bench) {
 	m, _ := b.sendDocument("read")
 	j := b.reading()
-	p := core.PutFilePages{User: b.user.ID, File: core.FileRef{Message: m, Part: 1}, First: true, Lease: j.Lease,
+	p := store.PutFilePages{User: b.user.ID, File: core.FileRef{Message: m, Part: 1}, First: true, Lease: j.Lease,
 		Now:   b.now,
 		Pages: []core.FilePage{{Number: 1, Text: "heron"}, {Number: 2, Text: "wren"}}}
 	b.must(b.PutFilePages(b.ctx, p))
@@ -122,15 +124,15 @@ func testDocumentForgotten(b *bench) {
 		ToolCallID: "c1", ToolName: "file_read", SentAt: b.now,
 		Text: fmt.Sprintf(`{"message_id":%d,"text":"the %s"}`, m, word)}}, r.Messages)
 	b.commit(r)
-	b.effects(core.Redact{Message: m, At: b.now})
+	b.effects(effect.Redact{Message: m, At: b.now})
 	equal(b, "pages", b.pagesIn(m), "")
 	b.wantFound("its words", core.DocFile, word)
 	equal(b, "waiting for vectors", len(b.pending()), 0)
 	b.missing(word)
 	gone, turn := b.sendDocument("another")
 	j := b.reading()
-	b.effects(core.Redact{Message: gone, At: b.now})
-	err := b.PutFilePages(b.ctx, core.PutFilePages{User: b.user.ID, File: core.FileRef{Message: gone, Part: 1},
+	b.effects(effect.Redact{Message: gone, At: b.now})
+	err := b.PutFilePages(b.ctx, store.PutFilePages{User: b.user.ID, File: core.FileRef{Message: gone, Part: 1},
 		Lease: j.Lease, Pages: []core.FilePage{{Number: 1, Text: word}}, Now: b.now})
 	equal(b, "of a message that is gone", errors.Is(err, core.ErrNotFound), true)
 	equal(b, "a turn", turn != nil, true)

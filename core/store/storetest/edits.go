@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 func editCases() []testCase {
@@ -61,12 +62,12 @@ func testEditRunning(b *bench) {
 	b.must(b.edit(b.native(), "e1", "hello"))
 	f, err := b.Flags(b.ctx, b.user.ID, t.ID)
 	b.must(err)
-	equal(b, "flags", f, core.TurnFlags{Restart: 1})
+	equal(b, "flags", f, store.TurnFlags{Restart: 1})
 	b.answer(t, "hi")
 	b.must(b.edit(b.native(), "e2", "hello!"))
 	f, err = b.Flags(b.ctx, b.user.ID, t.ID)
 	b.must(err)
-	equal(b, "flags afterwards", f, core.TurnFlags{Restart: 1})
+	equal(b, "flags afterwards", f, store.TurnFlags{Restart: 1})
 }
 
 func testEditUnanswered(b *bench) {

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/core/store"
 )
 
 func failingCases() []testCase {
@@ -66,7 +68,7 @@ func (f *failing) fails(name string, call func() error) {
 
 // noted returns a call of Note with an effect.
 func (f *failing) noted(e core.Effect) func() error {
-	n := core.Note{User: f.user.ID, Identity: f.at.ID, Effects: []core.Effect{e}, Now: f.now}
+	n := store.Note{User: f.user.ID, Identity: f.at.ID, Effects: []core.Effect{e}, Now: f.now}
 	return func() error { _, err := f.Note(f.ctx, n); return err }
 }
 
@@ -85,7 +87,7 @@ func testFailing(b *bench) {
 	})
 	reply, c := f.reply(t, "an answer", "in two parts"), f.claim()
 	reply.Epoch = &core.Epoch{ID: t.ID, StartedAt: f.now, Start: 1, Budgets: "f"}
-	reply.Effects = []core.Effect{core.SetPlan{At: f.now, Plan: core.Plan{Kind: core.PlanReminder,
+	reply.Effects = []core.Effect{effect.SetPlan{At: f.now, Plan: core.Plan{Kind: core.PlanReminder,
 		ID: core.PlanID(one(b, b.NewID, b.user.ID)), Text: "tea", DueAt: f.now.Add(time.Hour), Zone: "UTC"}}}
 	var d *core.Delivery
 	f.fails("commit", func() error {
@@ -105,8 +107,8 @@ func testFailing(b *bench) {
 	f.fails("put summary", func() error { return f.PutSummary(f.ctx, p) })
 	target := f.native()
 	f.fails("edit", func() error { return f.edit(target, "changed", "three") })
-	f.fails("regenerate", f.noted(core.Regenerate{Message: t.Inputs[1], At: f.now}))
-	f.fails("redact", f.noted(core.Redact{Message: q, At: f.now}))
+	f.fails("regenerate", f.noted(effect.Regenerate{Message: t.Inputs[1], At: f.now}))
+	f.fails("redact", f.noted(effect.Redact{Message: q, At: f.now}))
 	f.now = r.DueAt
 	f.fails("fire", func() error { return f.fire(r, r.DueAt.Add(24*time.Hour)) })
 	f.step = 10
@@ -117,27 +119,27 @@ func testFailingWork(b *bench) {
 	q, a := b.exchange("first", "1")
 	k := b.task("tell the news", "0 * * * *", 0)
 	first := b.stranger("may I?")
-	one(b, b.Hold, core.Hold{Event: first, Keep: true, Now: b.now, Code: &core.Code{Kind: core.CodePair, Hash: "H1",
+	one(b, b.Hold, store.Hold{Event: first, Keep: true, Now: b.now, Code: &core.Code{Kind: core.CodePair, Hash: "H1",
 		Hint: "ABCD", Address: first.Address, Name: "Grace", Created: b.now, Expires: b.now.Add(2 * time.Hour)}})
 	f := newFailing(b)
 	day, err := f.Unwindowed(f.ctx, f.user.ID, 100)
 	b.must(err)
 	f.fails("put windows", func() error {
-		return f.PutWindows(f.ctx, core.PutWindows{User: f.user.ID, Segment: day.Segment, Closed: day.Closed, Config: config,
-			Windows: []core.TextWindow{{First: q, Last: a, Tokens: 9}}, Through: a, Read: day.Messages, Now: f.now})
+		return f.PutWindows(f.ctx, store.PutWindows{User: f.user.ID, Segment: day.Segment, Closed: day.Closed, Config: config,
+			Windows: []store.TextWindow{{First: q, Last: a, Tokens: 9}}, Through: a, Read: day.Messages, Now: f.now})
 	})
 	e := f.pending()[0]
 	f.fails("put vectors", func() error {
-		return f.PutVectors(f.ctx, f.user.ID, config, []core.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision,
+		return f.PutVectors(f.ctx, f.user.ID, config, []store.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision,
 			Vector: vector(7)}}, f.now)
 	})
-	pages := core.PutPages{User: f.user.ID, Thread: f.continuous(), Lease: f.compressing(), Edits: f.pageList().Edits,
+	pages := store.PutPages{User: f.user.ID, Thread: f.continuous(), Lease: f.compressing(), Edits: f.pageList().Edits,
 		Pages: []core.Page{f.pageOf("page", q, a)}, Now: f.now, Done: true}
 	f.fails("put pages", func() error { return f.PutPages(f.ctx, pages) })
-	batch := core.ImportBatch{User: f.user.ID, Summaries: true, Now: f.now, Messages: []core.ImportMessage{
+	batch := store.ImportBatch{User: f.user.ID, Summaries: true, Now: f.now, Messages: []store.ImportMessage{
 		f.line(50*time.Hour, core.RoleUser, "a"), f.line(49*time.Hour, core.RoleAssistant, "b")}}
 	f.fails("import", func() error { _, err := f.Import(f.ctx, batch); return err })
-	f.fails("approve", f.noted(core.Approve{CodeHash: "H1", At: f.now}))
+	f.fails("approve", f.noted(effect.Approve{CodeHash: "H1", At: f.now}))
 	f.now = f.now.Add(61 * time.Minute)
 	fire := f.fires(k, k.DueAt.Add(time.Hour))
 	f.fails("fire a task", func() error { return f.FirePlan(f.ctx, fire) })

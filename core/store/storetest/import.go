@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	ports "github.com/everthread/everthread/core/store"
 )
 
 func importCases() []testCase {
@@ -33,20 +35,20 @@ func importCases() []testCase {
 }
 
 // line returns a message of an archive, sent the given time before now.
-func (b *bench) line(before time.Duration, role core.Role, text string) core.ImportMessage {
+func (b *bench) line(before time.Duration, role core.Role, text string) ports.ImportMessage {
 	at := b.now.Add(-before)
-	return core.ImportMessage{Key: text, Channel: "archive", NewMessage: core.NewMessage{Role: role, Kind: core.KindChat,
+	return ports.ImportMessage{Key: text, Channel: "archive", NewMessage: core.NewMessage{Role: role, Kind: core.KindChat,
 		Text: text, Tokens: 3, SentAt: at, Day: dayOf(at)}}
 }
 
-func (b *bench) bring(ms ...core.ImportMessage) core.Imported {
+func (b *bench) bring(ms ...ports.ImportMessage) ports.Imported {
 	b.t.Helper()
-	return one(b, b.Import, core.ImportBatch{User: b.user.ID, Messages: ms, Summaries: true, Now: b.now})
+	return one(b, b.Import, ports.ImportBatch{User: b.user.ID, Messages: ms, Summaries: true, Now: b.now})
 }
 
 func testImportPlans(b *bench) {
 	out := b.bring(b.line(50*time.Hour, core.RoleUser, "a"), b.line(49*time.Hour, core.RoleUser, "b"))
-	p := core.Plans{
+	p := ports.Plans{
 		Loops: []core.Loop{{Text: "open", State: core.LoopOpen, Sources: out.Messages[:1], OpenedAt: b.now,
 			Mentioned: b.now.Add(time.Hour)}, {Text: "closed", State: core.LoopClosed, OpenedAt: b.now},
 			{Text: "forgotten", State: core.LoopOpen, Sources: out.Messages[1:], OpenedAt: b.now}},
@@ -63,11 +65,11 @@ func testImportPlans(b *bench) {
 				Source:    out.Messages[1],
 				CreatedAt: b.now}},
 	}
-	b.effects(core.Redact{Message: out.Messages[1], At: b.now})
+	b.effects(effect.Redact{Message: out.Messages[1], At: b.now})
 	for n := range 2 {
 		in, err := b.ImportPlans(b.ctx, b.user.ID, p)
 		b.must(err)
-		equal(b, "in", in, core.PlansIn{Loops: 2 - 2*n, Reminders: 2 - 2*n, Tasks: 1 - n})
+		equal(b, "in", in, ports.PlansIn{Loops: 2 - 2*n, Reminders: 2 - 2*n, Tasks: 1 - n})
 	}
 	got := one(b, b.Plans, b.user.ID)
 	var texts []string
@@ -85,7 +87,7 @@ func testImportPlans(b *bench) {
 }
 
 func testImportPrepared(b *bench) {
-	batch := core.ImportBatch{User: b.user.ID, Messages: []core.ImportMessage{b.line(50*time.Hour, core.RoleUser,
+	batch := ports.ImportBatch{User: b.user.ID, Messages: []ports.ImportMessage{b.line(50*time.Hour, core.RoleUser,
 		"a heron"), b.line(49*time.Hour, core.RoleUser, "an otter")}, Now: b.now}
 	b.must(b.PrepareImport(b.ctx, &batch))
 	b.bring(batch.Messages[0])
@@ -106,7 +108,7 @@ func testRemains(b *bench) {
 	}
 	u, i := b.person("Platypus", core.RoleMember, "222")
 	b.as(u, i).exchange("hello", "hi")
-	batch := core.ImportBatch{User: u.ID, Messages: []core.ImportMessage{b.line(50*time.Hour, core.RoleUser, "a heron")},
+	batch := ports.ImportBatch{User: u.ID, Messages: []ports.ImportMessage{b.line(50*time.Hour, core.RoleUser, "a heron")},
 		Now: b.now}
 	one(b, b.Import, batch)
 	before, err := store.Remains(b.ctx, u.ID)
@@ -156,10 +158,10 @@ func testImport(b *bench) {
 // without the result of the previous batch; the last batches belong between earlier ones.
 func testImportMoment(b *bench) {
 	var want []string
-	var taken core.Taken
+	var taken ports.Taken
 	batch := func(at time.Duration, texts ...string) {
 		b.t.Helper()
-		in := core.ImportBatch{User: b.user.ID, Now: b.now, Taken: taken}
+		in := ports.ImportBatch{User: b.user.ID, Now: b.now, Taken: taken}
 		for _, text := range texts {
 			in.Messages = append(in.Messages, b.line(at, core.RoleUser, text))
 		}
@@ -171,7 +173,7 @@ func testImportMoment(b *bench) {
 		want = append(want, texts...)
 		batch(moment, texts...)
 		if n == 1 {
-			taken = core.Taken{}
+			taken = ports.Taken{}
 		}
 	}
 	first, last := taken.From, taken.To
@@ -185,7 +187,7 @@ func testImportMoment(b *bench) {
 }
 
 func testImportTwice(b *bench) {
-	all := []core.ImportMessage{}
+	all := []ports.ImportMessage{}
 	for n := range 120 {
 		all = append(all, b.line(time.Duration(300-n)*time.Hour, core.RoleUser, fmt.Sprint("m", n)))
 	}
@@ -214,7 +216,7 @@ func testImportWithin(b *bench) {
 func testImportWaits(b *bench) {
 	t := b.turn("question")
 	b.now = b.now.Add(20 * time.Second)
-	late := core.ImportBatch{User: b.user.ID, Messages: []core.ImportMessage{b.line(10*time.Second, core.RoleUser,
+	late := ports.ImportBatch{User: b.user.ID, Messages: []ports.ImportMessage{b.line(10*time.Second, core.RoleUser,
 		"late")}, Now: b.now}
 	_, err := b.Import(b.ctx, late)
 	equal(b, "waits", errors.Is(err, core.ErrChanged), true)
@@ -265,11 +267,11 @@ func testImportSummaries(b *bench) {
 		j, err := b.Claim(b.ctx, ref, b.claim())
 		b.must(err)
 		if label == "2026-11-16" {
-			b.must(b.FailSummary(b.ctx, core.FailedSummary{User: b.user.ID, Segment: g.ID, Lease: j.Lease,
+			b.must(b.FailSummary(b.ctx, ports.FailedSummary{User: b.user.ID, Segment: g.ID, Lease: j.Lease,
 				Cause: "no model", Now: b.now}))
 			continue
 		}
-		b.must(b.PutSummary(b.ctx, core.PutSummary{Summary: core.Summary{User: b.user.ID, Segment: g.ID, Label: label,
+		b.must(b.PutSummary(b.ctx, ports.PutSummary{Summary: core.Summary{User: b.user.ID, Segment: g.ID, Label: label,
 			Markdown: "## Summary\n" + label, Covers: core.NewIDSet(g.StartsAt)},
 			ReadTo: g.EndsAt, Edits: b.edits(g.ID), Lease: j.Lease, Final: true, Post: core.PostDue, Day: label, Now: b.now,
 			Entry: core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, SentAt: b.now}}))
@@ -296,8 +298,8 @@ func (b *bench) edits(id core.SegmentID) int64 {
 }
 
 func testImportWithout(b *bench) {
-	_, err := b.Import(b.ctx, core.ImportBatch{User: b.user.ID,
-		Messages: []core.ImportMessage{b.line(50*time.Hour, core.RoleUser, "a")}, Now: b.now})
+	_, err := b.Import(b.ctx, ports.ImportBatch{User: b.user.ID,
+		Messages: []ports.ImportMessage{b.line(50*time.Hour, core.RoleUser, "a")}, Now: b.now})
 	b.must(err)
 	n, err := b.SummarizeImported(b.ctx, b.now, 10)
 	b.must(err)
@@ -308,9 +310,9 @@ func testImportOwn(b *bench) {
 	q, a := b.exchange("question", "answer")
 	ms, err := b.Messages(b.ctx, b.user.ID, []core.MessageID{q, a})
 	b.must(err)
-	var batch []core.ImportMessage
+	var batch []ports.ImportMessage
 	for _, m := range ms {
-		batch = append(batch, core.ImportMessage{Key: fmt.Sprint("x", m.ID), Was: m.ID,
+		batch = append(batch, ports.ImportMessage{Key: fmt.Sprint("x", m.ID), Was: m.ID,
 			NewMessage: core.NewMessage{Role: m.Role, Kind: m.Kind, Text: m.Text, SentAt: m.SentAt, Day: dayOf(m.SentAt)}})
 	}
 	equal(b, "here already", b.bring(batch...).Fresh, 0)
@@ -321,8 +323,8 @@ func testImportOwn(b *bench) {
 func testImportThread(b *bench) {
 	m := b.line(time.Hour, core.RoleUser, "plain")
 	for range 2 {
-		_, err := b.Import(b.ctx, core.ImportBatch{User: b.user.ID, Thread: &core.ImportThread{Name: "import:1",
-			Title: "A trip"}, Messages: []core.ImportMessage{m}, Now: b.now})
+		_, err := b.Import(b.ctx, ports.ImportBatch{User: b.user.ID, Thread: &ports.ImportThread{Name: "import:1",
+			Title: "A trip"}, Messages: []ports.ImportMessage{m}, Now: b.now})
 		b.must(err)
 		m = b.line(time.Minute, core.RoleAssistant, "more")
 	}
@@ -352,7 +354,7 @@ func testImportOldSummary(b *bench) {
 
 func testImportFound(b *bench) {
 	b.bring(b.line(50*time.Hour, core.RoleUser, "the umbrella is red"))
-	postings, err := b.Match(b.ctx, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage,
+	postings, err := b.Match(b.ctx, ports.MatchQuery{User: b.user.ID, Kind: core.DocMessage,
 		Terms: []string{"umbrella"}, Limit: 10})
 	b.must(err)
 	equal(b, "found", len(postings), 1)
@@ -362,7 +364,7 @@ func testImportFound(b *bench) {
 		n, err = b.Index(b.ctx, 10, core.Share{})
 		b.must(err)
 	}
-	postings, err = b.Match(b.ctx, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage,
+	postings, err = b.Match(b.ctx, ports.MatchQuery{User: b.user.ID, Kind: core.DocMessage,
 		Terms: []string{"umbrella"}, Limit: 10})
 	b.must(err)
 	equal(b, "both", len(postings[0].IDs), 2)
@@ -374,7 +376,7 @@ func testImportFound(b *bench) {
 func testImportRedacted(b *bench) {
 	m := b.line(50*time.Hour, core.RoleUser, "secret")
 	out := b.bring(m)
-	b.effects(core.Redact{Message: out.Messages[0], At: b.now})
+	b.effects(effect.Redact{Message: out.Messages[0], At: b.now})
 	equal(b, "fresh", b.bring(m).Fresh, 0)
 }
 

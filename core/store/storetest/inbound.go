@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func inboundCases() []testCase {
@@ -136,9 +138,9 @@ func testPaused(b *bench) {
 	log, err := b.Backlog(b.ctx, b.user.ID, 0)
 	b.must(err)
 	equal(b, "pending", log.Pending, 1)
-	b.effects(core.Resume{At: b.now})
+	b.effects(effect.Resume{At: b.now})
 	b.answer(b.take(), "yes?")
-	b.effects(core.Resume{At: b.now})
+	b.effects(effect.Resume{At: b.now})
 	equal(b, "due after all is answered", len(b.due(turns)), 0)
 }
 
@@ -173,7 +175,7 @@ func testPushedOut(b *bench) {
 		b.now = b.now.Add(time.Second)
 		e := b.stranger("may I?")
 		e.Address.External = external
-		one(b, b.Hold, core.Hold{Event: e, Keep: true, Now: b.now, MaxCodes: 6, Origin: origin, MaxOrigin: 2,
+		one(b, b.Hold, store.Hold{Event: e, Keep: true, Now: b.now, MaxCodes: 6, Origin: origin, MaxOrigin: 2,
 			Code: &core.Code{Kind: core.CodePair, Hash: "hash of " + external, Hint: external, Address: e.Address,
 				Created: b.now, Expires: b.now.Add(time.Hour)}})
 	}
@@ -200,19 +202,19 @@ func testHeld(b *bench) {
 	code := core.Code{Kind: core.CodePair, Hash: "H1", Hint: "ABCD", Address: b.stranger("").Address, Name: "Grace",
 		Created: b.now, Expires: b.now.Add(time.Hour)}
 	first, second := b.stranger("may I?"), b.stranger("please")
-	dup := one(b, b.Hold, core.Hold{Event: first, Keep: true, Code: &code, Now: b.now,
+	dup := one(b, b.Hold, store.Hold{Event: first, Keep: true, Code: &code, Now: b.now,
 		Delivery: &core.NewDelivery{To: first.Address, Kind: core.DeliverNotice,
 			Parts: []core.Part{{Text: "Your code is ABCD"}}}})
 	equal(b, "duplicate", dup, false)
-	equal(b, "repeat", one(b, b.Hold, core.Hold{Event: first, Keep: true, Now: b.now}), true)
+	equal(b, "repeat", one(b, b.Hold, store.Hold{Event: first, Keep: true, Now: b.now}), true)
 	b.now = b.now.Add(time.Second)
-	one(b, b.Hold, core.Hold{Event: second, Keep: true, Now: b.now})
+	one(b, b.Hold, store.Hold{Event: second, Keep: true, Now: b.now})
 	b.sent(b.takeDelivery())
 	held, err := b.Approved(b.ctx, 10)
 	b.must(err)
 	equal(b, "approved yet", len(held), 0)
 
-	out := b.effects(core.Approve{CodeHash: "H1", At: b.now})
+	out := b.effects(effect.Approve{CodeHash: "H1", At: b.now})
 	equal(b, "released", len(out.Released), 2)
 	equal(b, "first", out.Released[0].Text, "may I?")
 	held, err = b.Approved(b.ctx, 10)
@@ -236,13 +238,13 @@ func testHeldChanged(b *bench) {
 	first, second := b.stranger("my xylophone"), b.stranger("my zither")
 	for _, e := range []core.Inbound{first, second} {
 		b.now = b.now.Add(time.Second)
-		one(b, b.Hold, core.Hold{Event: e, Keep: true, Now: b.now})
+		one(b, b.Hold, store.Hold{Event: e, Keep: true, Now: b.now})
 	}
 	edit, gone := b.stranger("my flute"), b.stranger("")
 	edit.Kind, edit.Target = core.InEdit, first.NativeID
 	gone.Kind, gone.Target = core.InRedaction, second.NativeID
-	one(b, b.Hold, core.Hold{Event: edit, Now: b.now})
-	one(b, b.Hold, core.Hold{Event: gone, Now: b.now})
+	one(b, b.Hold, store.Hold{Event: edit, Now: b.now})
+	one(b, b.Hold, store.Hold{Event: gone, Now: b.now})
 	b.missing("xylophone")
 	b.missing("zither")
 	one(b, b.member, core.Identity{Name: "Grace", Address: first.Address, LastUsed: b.now})
@@ -298,7 +300,7 @@ func testAttachments(b *bench) {
 	for n, ref := range refs {
 		j, err := b.Claim(b.ctx, ref, b.claim())
 		b.must(err)
-		f := core.Fetched{User: b.user.ID, Message: out.Messages[0], Index: n, Attachment: core.Attachment{Kind: "photo",
+		f := store.Fetched{User: b.user.ID, Message: out.Messages[0], Index: n, Attachment: core.Attachment{Kind: "photo",
 			Ref: "r", Path: "1/p.jpg"}, Lease: j.Lease}
 		b.must(b.SetAttachment(b.ctx, f))
 		err = b.SetAttachment(b.ctx, f)

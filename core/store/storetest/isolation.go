@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func isolationCases() []testCase {
@@ -29,7 +31,7 @@ type theirs struct {
 	item     core.ItemID
 	reminder core.Plan
 	task     core.Plan
-	window   core.Embeddable
+	window   store.Embeddable
 	session  core.Session
 	key      core.APIKey
 	named    core.Thread
@@ -46,7 +48,7 @@ func (b *bench) victim() (*bench, theirs) {
 	e, m := b.inbound("secret")
 	e.NativeID = x.native
 	c := b.claim()
-	t := one(b, b.Append, core.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now,
+	t := one(b, b.Append, store.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now,
 		Events: []core.Inbound{e}, Messages: []core.NewMessage{m}, Claim: &c}).Turn
 	x.message = t.Inputs[0]
 	r := b.reply(t, "secret answer")
@@ -77,10 +79,10 @@ func (b *bench) victim() (*bench, theirs) {
 	b.link("secret link")
 	x.key = one(b, b.AddAPIKey, core.APIKey{User: b.user.ID, Name: "secret key", Hash: "secret hash", CreatedAt: b.now})
 	x.named = b.named("secret name")
-	b.effects(core.OpenThread{Identity: b.at.ID, Title: "secret thread", At: b.now})
+	b.effects(effect.OpenThread{Identity: b.at.ID, Title: "secret thread", At: b.now})
 	x.turn = b.turn("secret work")
 	x.thread = x.turn.Thread
-	b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: x.turn.ID, Step: 0, Index: 0, Tool: "tool", Text: "secret"}))
+	b.must(b.Record(b.ctx, b.user.ID, store.CallRecord{Turn: x.turn.ID, Step: 0, Index: 0, Tool: "tool", Text: "secret"}))
 	return b, x
 }
 
@@ -112,7 +114,7 @@ func testForeignReads(b *bench) {
 	b.foreignLists(me, x)
 	log, err := b.Backlog(b.ctx, me, x.thread)
 	b.must(err)
-	equal(b, "backlog", log, core.Backlog{})
+	equal(b, "backlog", log, store.Backlog{})
 	b.foreignWeb(me, x)
 	b.foreignRecall(me, x)
 }
@@ -139,7 +141,7 @@ func (b *bench) foreignLists(me core.UserID, x theirs) {
 	none("summaries", len(ss), err)
 	ts, err := b.Turns(b.ctx, me, 10)
 	none("turns", len(ts), err)
-	ds, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: me, Limit: 10})
+	ds, err := b.Deliveries(b.ctx, store.DeliveryQuery{User: me, Limit: 10})
 	none("deliveries", len(ds), err)
 	ls, err := b.Loops(b.ctx, me, 10)
 	none("loops", len(ls), err)
@@ -154,7 +156,7 @@ func (b *bench) foreignLists(me core.UserID, x theirs) {
 // foreignWeb reads the web page's data with another user's ids.
 func (b *bench) foreignWeb(me core.UserID, x theirs) {
 	b.t.Helper()
-	for _, q := range []core.TimelineQuery{{Thread: x.thread}, {Before: x.message}, {After: x.message}} {
+	for _, q := range []store.TimelineQuery{{Thread: x.thread}, {Before: x.message}, {After: x.message}} {
 		q.User, q.Limit = me, 10
 		_, _, err := b.Timeline(b.ctx, q)
 		b.notFound("timeline", err)
@@ -184,7 +186,7 @@ func (b *bench) foreignRecall(me core.UserID, x theirs) {
 	}
 	b.indexAll()
 	for _, kind := range []core.DocKind{core.DocMessage, core.DocSummary, core.DocItem} {
-		ps, err := b.Match(b.ctx, core.MatchQuery{User: me, Kind: kind, Terms: []string{"secret"}, Limit: 100})
+		ps, err := b.Match(b.ctx, store.MatchQuery{User: me, Kind: kind, Terms: []string{"secret"}, Limit: 100})
 		counted("postings of "+string(kind), len(ps), err)
 	}
 	d, err := b.Directory(b.ctx, me)
@@ -192,7 +194,7 @@ func (b *bench) foreignRecall(me core.UserID, x theirs) {
 	sums, err := b.SummariesOf(b.ctx, me, []core.SegmentID{x.segment})
 	counted("summaries to show", len(sums), err)
 	for _, kind := range []core.VectorKind{core.VectorWindow, core.VectorItem} {
-		near, err := b.Nearest(b.ctx, core.NearestQuery{User: me, Kind: kind, Config: config, Vector: vector(7), K: 10})
+		near, err := b.Nearest(b.ctx, store.NearestQuery{User: me, Kind: kind, Config: config, Vector: vector(7), K: 10})
 		counted("nearest "+string(kind), len(near), err)
 	}
 	ws, err := b.Windows(b.ctx, me, []core.WindowID{core.WindowID(x.window.ID)})
@@ -201,7 +203,7 @@ func (b *bench) foreignRecall(me core.UserID, x theirs) {
 	counted("pending embeddings", len(pending), err)
 	counts, err := b.EmbeddingCounts(b.ctx, me, config)
 	counted("embeddings", len(counts), err)
-	items, err := b.Items(b.ctx, core.ItemQuery{User: me, IDs: []core.ItemID{x.item}, Limit: 10})
+	items, err := b.Items(b.ctx, store.ItemQuery{User: me, IDs: []core.ItemID{x.item}, Limit: 10})
 	counted("items", len(items), err)
 	themes, err := b.Themes(b.ctx, me, 10)
 	counted("themes", len(themes), err)
@@ -237,36 +239,36 @@ func testForeignWrites(b *bench) {
 	b.now = b.now.Add(time.Hour) // all leases have expired
 	before := Dump(b.t, b.DB())
 	note := func(e core.Effect) error {
-		_, err := b.Note(b.ctx, core.Note{User: me, Identity: i.ID, Effects: []core.Effect{e}, Now: b.now})
+		_, err := b.Note(b.ctx, store.Note{User: me, Identity: i.ID, Effects: []core.Effect{e}, Now: b.now})
 		return err
 	}
 	for what, err := range map[string]error{
-		"redact":       note(core.Redact{Message: x.message, At: b.now}),
-		"close loop":   note(core.CloseLoop{Loop: x.loop, At: b.now}),
-		"use thread":   note(core.UseThread{Identity: i.ID, Thread: x.thread}),
-		"archive item": note(core.ArchiveItem{Item: x.item, At: b.now}),
-		"edit item":    note(core.EditItem{Item: x.item, Content: "mine now", Digest: "d666", At: b.now}),
-		"delete item":  note(core.DeleteItem{Item: x.item, At: b.now}),
-		"regenerate":   note(core.Regenerate{Message: x.message, At: b.now}),
-		"choose":       note(core.ChooseAnswer{Message: x.message, Turn: x.turn.ID, At: b.now}),
-		"undo":         note(core.Undo{X: core.Undoable{Kind: core.UndoItem, ID: int64(x.item)}, At: b.now}),
-		"cancel":       note(core.CancelPlan{Plan: x.reminder.ID, At: b.now}),
-		"snooze":       note(core.SnoozePlan{Plan: x.reminder.ID, Until: b.now.Add(time.Hour), At: b.now}),
-		"fire": b.FirePlan(b.ctx, core.FirePlan{User: me, Run: core.Run{Plan: x.reminder.ID, Due: x.reminder.DueAt},
+		"redact":       note(effect.Redact{Message: x.message, At: b.now}),
+		"close loop":   note(effect.CloseLoop{Loop: x.loop, At: b.now}),
+		"use thread":   note(effect.UseThread{Identity: i.ID, Thread: x.thread}),
+		"archive item": note(effect.ArchiveItem{Item: x.item, At: b.now}),
+		"edit item":    note(effect.EditItem{Item: x.item, Content: "mine now", Digest: "d666", At: b.now}),
+		"delete item":  note(effect.DeleteItem{Item: x.item, At: b.now}),
+		"regenerate":   note(effect.Regenerate{Message: x.message, At: b.now}),
+		"choose":       note(effect.ChooseAnswer{Message: x.message, Turn: x.turn.ID, At: b.now}),
+		"undo":         note(effect.Undo{X: effect.Undoable{Kind: effect.UndoItem, ID: int64(x.item)}, At: b.now}),
+		"cancel":       note(effect.CancelPlan{Plan: x.reminder.ID, At: b.now}),
+		"snooze":       note(effect.SnoozePlan{Plan: x.reminder.ID, Until: b.now.Add(time.Hour), At: b.now}),
+		"fire": b.FirePlan(b.ctx, store.FirePlan{User: me, Run: core.Run{Plan: x.reminder.ID, Due: x.reminder.DueAt},
 			Due: x.reminder.DueAt, Now: b.now}),
 		"reserve": second(b.Reserve(b.ctx, me, x.job.Lease, dayOf(b.now).Label, 1, 10)),
-		"put windows": b.PutWindows(b.ctx, core.PutWindows{User: me, Segment: x.segment, Read: x.window.Messages,
-			Config: config, Now: b.now, Windows: []core.TextWindow{{First: x.message, Last: x.message}}}),
+		"put windows": b.PutWindows(b.ctx, store.PutWindows{User: me, Segment: x.segment, Read: x.window.Messages,
+			Config: config, Now: b.now, Windows: []store.TextWindow{{First: x.message, Last: x.message}}}),
 		"edit":      m.edit(x.native, "e666", "mine now"),
 		"redeliver": b.Redeliver(b.ctx, me, x.delivery.ID, b.now),
 		"revive":    b.Revive(b.ctx, me, x.job.ID, b.now),
 		"extend":    b.Extend(b.ctx, me, x.job.Lease, b.now.Add(time.Hour)),
 		"finish":    b.Finish(b.ctx, me, x.job.Lease, ""),
 		"retry job": b.RetryJob(b.ctx, me, x.job.Lease, b.now, ""),
-		"fail summary": b.FailSummary(b.ctx, core.FailedSummary{User: me, Segment: x.segment, Lease: x.job.Lease,
+		"fail summary": b.FailSummary(b.ctx, store.FailedSummary{User: me, Segment: x.segment, Lease: x.job.Lease,
 			Cause: "x", Now: b.now}),
-		"post":           b.PutPost(b.ctx, core.PutPost{User: me, Segment: x.segment, State: core.PostSkipped, Now: b.now}),
-		"set attachment": b.SetAttachment(b.ctx, core.Fetched{User: me, Message: x.message, Lease: x.job.Lease}),
+		"post":           b.PutPost(b.ctx, store.PutPost{User: me, Segment: x.segment, State: core.PostSkipped, Now: b.now}),
+		"set attachment": b.SetAttachment(b.ctx, store.Fetched{User: me, Message: x.message, Lease: x.job.Lease}),
 	} {
 		if err == nil {
 			b.t.Errorf("%s: got no error", what)
@@ -280,11 +282,11 @@ func testForeignWrites(b *bench) {
 	b.must(b.UseSession(b.ctx, me, x.session.ID, b.now, b.now))
 	b.must(b.EndSession(b.ctx, me, x.session.ID))
 	b.must(b.EndSession(b.ctx, me, 0))
-	b.must(note(core.StopTurn{Thread: x.thread}))
-	b.must(note(core.MentionLoop{Loop: x.loop, At: b.now}))
-	b.must(b.PutVectors(b.ctx, me, config, []core.EmbeddingResult{{Kind: core.VectorWindow, ID: x.window.ID,
+	b.must(note(effect.StopTurn{Thread: x.thread}))
+	b.must(note(effect.MentionLoop{Loop: x.loop, At: b.now}))
+	b.must(b.PutVectors(b.ctx, me, config, []store.EmbeddingResult{{Kind: core.VectorWindow, ID: x.window.ID,
 		Vector: vector(1)}}, b.now))
-	b.must(note(core.RetryTurn{Thread: x.thread, At: b.now}))
+	b.must(note(effect.RetryTurn{Thread: x.thread, At: b.now}))
 	b.must(b.SetBlocked(b.ctx, me, b.at.ID, true, b.now))
 	m.claimForeign(x)
 	b.unchanged(before)
@@ -322,7 +324,7 @@ func testForeignTurn(b *bench) {
 	equal(b, "reserve more", second(b.ReserveMore(b.ctx, &turn, core.Budget{TokensPerDay: 10, Reserve: 1})) != nil, true)
 	_, err = b.FinishPart(b.ctx, &d, 0, core.PartResult{State: core.DeliverySent}, b.now)
 	equal(b, "finish part", err != nil, true)
-	p := core.PutSummary{Summary: core.Summary{User: u.ID, Segment: x.segment, Markdown: "mine"},
+	p := store.PutSummary{Summary: core.Summary{User: u.ID, Segment: x.segment, Markdown: "mine"},
 		Lease: x.job.Lease, Now: b.now}
 	equal(b, "put summary", b.PutSummary(b.ctx, p) != nil, true)
 	b.unchanged(before)
@@ -334,19 +336,19 @@ func testForeignTasks(b *bench) {
 	b.now = b.now.Add(time.Hour)
 	before := valueOf(b.DuePlans(b.ctx, b.now, 10))
 	note := func(e core.Effect) error {
-		return second(b.Note(b.ctx, core.Note{User: u.ID, Identity: i.ID, Effects: []core.Effect{e}, Now: b.now}))
+		return second(b.Note(b.ctx, store.Note{User: u.ID, Identity: i.ID, Effects: []core.Effect{e}, Now: b.now}))
 	}
 	for what, err := range map[string]error{
-		"fire": b.FirePlan(b.ctx, core.FirePlan{User: u.ID, Due: x.task.DueAt, Now: b.now,
+		"fire": b.FirePlan(b.ctx, store.FirePlan{User: u.ID, Due: x.task.DueAt, Now: b.now,
 			Run: core.Run{Plan: x.task.ID, Due: x.task.DueAt, State: core.RunSkipped}}),
-		"cancel": note(core.CancelPlan{Plan: x.task.ID, At: b.now}),
-		"resume": note(core.ResumePlan{Plan: x.task.ID, Due: b.now, At: b.now}),
+		"cancel": note(effect.CancelPlan{Plan: x.task.ID, At: b.now}),
+		"resume": note(effect.ResumePlan{Plan: x.task.ID, Due: b.now, At: b.now}),
 	} {
 		if err == nil {
 			b.t.Errorf("%s: no error", what)
 		}
 	}
-	b.must(note(core.PausePlan{Plan: x.task.ID, At: b.now}))
+	b.must(note(effect.PausePlan{Plan: x.task.ID, At: b.now}))
 	equal(b, "due before", len(before), 2) // a reminder and a task
 	equal(b, "due after", len(valueOf(b.DuePlans(b.ctx, b.now, 10))), 2)
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func jobCases() []testCase {
@@ -29,8 +31,8 @@ func jobCases() []testCase {
 }
 
 // job returns a job of the bench's user.
-func (b *bench) job(key string, ref int64) core.NewJob {
-	return core.NewJob{User: b.user.ID, Queue: "q", Key: key, Ref: ref, Payload: json.RawMessage(`{"n":1}`), RunAt: b.now}
+func (b *bench) job(key string, ref int64) store.NewJob {
+	return store.NewJob{User: b.user.ID, Queue: "q", Key: key, Ref: ref, Payload: json.RawMessage(`{"n":1}`), RunAt: b.now}
 }
 
 // takeJob claims the only due job of queue q.
@@ -326,7 +328,7 @@ func testWakes(b *bench) {
 	b.say(false, "hello")
 	b.wantWake(wakes, core.WakeTopic(turns, b.user.ID))
 	t := b.take()
-	b.effects(core.StopTurn{})
+	b.effects(effect.StopTurn{})
 	b.wantWake(wakes, core.TurnTopic(b.user.ID, t.ID))
 	_, err := b.Commit(b.ctx, b.reply(t, "ok"), nil)
 	b.must(err)
@@ -370,7 +372,7 @@ func TestWakeBetween(t *testing.T, open Open) {
 		}
 	}
 	turn := b.turn("hello")
-	b.effects(core.StopTurn{})
+	b.effects(effect.StopTurn{})
 	b.wantWake(wakes, core.TurnTopic(b.user.ID, turn.ID))
 	b.must(b.Publish(b.ctx, "live:it's said"))
 	b.wantWake(wakes, "live:it's said")

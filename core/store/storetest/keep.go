@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func contextWithCancel(t testing.TB) (context.Context, context.CancelFunc) {
@@ -23,16 +25,16 @@ func noteCases() []testCase {
 		{"an effect that fails undoes the note", func(b *bench) {
 			before := Dump(b.t, b.DB())
 			e, m := b.inbound("/close 77")
-			_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Event: &e, Command: &m, Now: b.now,
-				Effects: []core.Effect{core.SetName{Name: "X"}, core.CloseLoop{Loop: 77, At: b.now}}})
+			_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Identity: b.at.ID, Event: &e, Command: &m, Now: b.now,
+				Effects: []core.Effect{effect.SetName{Name: "X"}, effect.CloseLoop{Loop: 77, At: b.now}}})
 			equal(b, "not found", errors.Is(err, core.ErrNotFound), true)
 			b.unchanged(before)
 		}},
 		{"a note of another thread stands there", func(b *bench) {
-			b.effects(core.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
+			b.effects(effect.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
 			list, err := b.Threads(b.ctx, b.user.ID, 1)
 			b.must(err)
-			one(b, b.Note, core.Note{User: b.user.ID, Thread: list[0].ID, Now: b.now,
+			one(b, b.Note, store.Note{User: b.user.ID, Thread: list[0].ID, Now: b.now,
 				Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "here", SentAt: b.now}}})
 			b.wantTexts()
 			h, err := b.History(b.ctx, b.user.ID, list[0].ID, 0, 10)
@@ -51,7 +53,7 @@ func testRedactNotices(b *bench) {
 	b.sent(b.takeDelivery())
 	id, _ := b.exchange("Tell nobody that the Zebra sleeps in the shed, and my PIN", "ok")
 	short, _ := b.exchange("hunter2", "ok")
-	b.effects(core.OpenLoop{Loop: core.Loop{Text: "who feeds striped horses on Sundays?", Sources: []core.MessageID{id}},
+	b.effects(effect.OpenLoop{Loop: core.Loop{Text: "who feeds striped horses on Sundays?", Sources: []core.MessageID{id}},
 		At: b.now})
 	notices := []struct {
 		answers, text string
@@ -80,7 +82,7 @@ func testRedactNotices(b *bench) {
 		one(b, b.Note, note)
 		b.sent(b.takeDelivery())
 	}
-	b.effects(core.Redact{Message: id, At: b.now}, core.Redact{Message: short, At: b.now})
+	b.effects(effect.Redact{Message: id, At: b.now}, effect.Redact{Message: short, At: b.now})
 	var left []string
 	for _, n := range notices {
 		if !n.gone {
@@ -112,11 +114,11 @@ func testRedactUndelivered(b *bench) {
 	id, _ := b.exchange("zebra crossing", "ok")
 	gone, other := failed("about a zebra crossing"), failed("about the weather")
 	pending := b.notice("a zebra crossing again", time.Time{})
-	b.effects(core.Redact{Message: id, At: b.now})
+	b.effects(effect.Redact{Message: id, At: b.now})
 	if d := b.takeDelivery(); d != nil {
 		b.t.Errorf("%d is sent", d.ID)
 	}
-	for _, q := range []core.DeliveryQuery{{Limit: 10, States: []core.DeliveryState{core.DeliveryFailed}}, {Limit: 10},
+	for _, q := range []store.DeliveryQuery{{Limit: 10, States: []core.DeliveryState{core.DeliveryFailed}}, {Limit: 10},
 		{User: b.user.ID, Limit: 10, States: []core.DeliveryState{core.DeliveryFailed, core.DeliveryParked}}} {
 		all, err := b.Deliveries(b.ctx, q)
 		b.must(err)
@@ -130,8 +132,8 @@ func testRedactUndelivered(b *bench) {
 	b.must(b.Redeliver(b.ctx, b.user.ID, other, b.now))
 }
 
-func (b *bench) noteOf(e *core.Inbound, text, once string) core.Note {
-	n := core.Note{User: b.user.ID, Identity: b.at.ID, Event: e, Now: b.now, Once: once,
+func (b *bench) noteOf(e *core.Inbound, text, once string) store.Note {
+	n := store.Note{User: b.user.ID, Identity: b.at.ID, Event: e, Now: b.now, Once: once,
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: b.now}},
 		Deliveries: []core.NewDelivery{{To: b.at.Address, Identity: b.at.ID, Kind: core.DeliverNotice,
 			Parts: []core.Part{{Text: text}}}}}
@@ -300,7 +302,7 @@ func testApproveExisting(b *bench) {
 		c := b.code("A")
 		c.Address.External = itoa(990 + n)
 		b.must(b.PutCode(b.ctx, c))
-		b.effects(core.Approve{CodeHash: "A", User: who, At: b.now})
+		b.effects(effect.Approve{CodeHash: "A", User: who, At: b.now})
 		i, _, err := b.Identify(b.ctx, c.Address)
 		b.must(err)
 		equal(b, "user", i.User, who)
@@ -311,12 +313,12 @@ func testApproveExisting(b *bench) {
 func testApproveWrong(b *bench) {
 	b.must(b.PutCode(b.ctx, b.code("A")))
 	before := Dump(b.t, b.DB())
-	for _, e := range []core.Approve{{CodeHash: "B", At: b.now}, {CodeHash: "A", At: b.now.Add(2 * time.Hour)}} {
-		_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Effects: []core.Effect{e}, Now: b.now})
+	for _, e := range []effect.Approve{{CodeHash: "B", At: b.now}, {CodeHash: "A", At: b.now.Add(2 * time.Hour)}} {
+		_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Effects: []core.Effect{e}, Now: b.now})
 		equal(b, "refused", errors.Is(err, core.ErrRefused), true)
 	}
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID,
-		Effects: []core.Effect{core.Approve{CodeHash: "A", User: 777, At: b.now}}, Now: b.now})
+	_, err := b.Note(b.ctx, store.Note{User: b.user.ID,
+		Effects: []core.Effect{effect.Approve{CodeHash: "A", User: 777, At: b.now}}, Now: b.now})
 	equal(b, "no such user", errors.Is(err, core.ErrNotFound), true)
 	b.unchanged(before)
 }
@@ -324,11 +326,11 @@ func testApproveWrong(b *bench) {
 func testDeny(b *bench) {
 	c := b.code("A")
 	e := b.stranger("umbrella")
-	one(b, b.Hold, core.Hold{Event: e, Keep: true, Code: &c, Now: b.now})
-	b.effects(core.Deny{CodeHash: "A", At: b.now})
+	one(b, b.Hold, store.Hold{Event: e, Keep: true, Code: &c, Now: b.now})
+	b.effects(effect.Deny{CodeHash: "A", At: b.now})
 	b.missing("umbrella")
-	equal(b, "held again", one(b, b.Hold, core.Hold{Event: e, Keep: true, Now: b.now}), true)
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Effects: []core.Effect{core.Deny{CodeHash: "A", At: b.now}},
+	equal(b, "held again", one(b, b.Hold, store.Hold{Event: e, Keep: true, Now: b.now}), true)
+	_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Effects: []core.Effect{effect.Deny{CodeHash: "A", At: b.now}},
 		Now: b.now})
 	equal(b, "refused", errors.Is(err, core.ErrRefused), true)
 }
@@ -341,7 +343,7 @@ func testDelete(b *bench) {
 	c.Address.External = "222"
 	e := b.stranger("platypus")
 	e.Address.External = "222"
-	one(b, b.Hold, core.Hold{Event: e, Keep: true, Code: &c, Now: b.now, Delivery: &core.NewDelivery{To: e.Address,
+	one(b, b.Hold, store.Hold{Event: e, Keep: true, Code: &c, Now: b.now, Delivery: &core.NewDelivery{To: e.Address,
 		Kind: core.DeliverNotice, Parts: []core.Part{{Text: "platypus?"}}}})
 	u, i := b.person("Platypus", core.RoleMember, "222")
 	other := b.as(u, i)
@@ -447,8 +449,8 @@ func testJournal(b *bench) {
 	_, ok, err := b.Lookup(b.ctx, b.user.ID, t.ID, 0, 0)
 	b.must(err)
 	equal(b, "before", ok, false)
-	b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, Step: 0, Index: 0, Tool: "weather", Text: "rain"}))
-	b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, Step: 0, Index: 1, Tool: "weather", Text: "sun"}))
+	b.must(b.Record(b.ctx, b.user.ID, store.CallRecord{Turn: t.ID, Step: 0, Index: 0, Tool: "weather", Text: "rain"}))
+	b.must(b.Record(b.ctx, b.user.ID, store.CallRecord{Turn: t.ID, Step: 0, Index: 1, Tool: "weather", Text: "sun"}))
 	text, ok, err := b.Lookup(b.ctx, b.user.ID, t.ID, 0, 1)
 	b.must(err)
 	equal(b, "found", ok, true)
@@ -461,9 +463,9 @@ func testJournal(b *bench) {
 
 func testEarlierCalls(b *bench) {
 	t := b.turn("pay ann")
-	call := core.CallRecord{Turn: t.ID, Step: 1, Tool: "pay", Text: "paid", At: b.now, Changes: true}
+	call := store.CallRecord{Turn: t.ID, Step: 1, Tool: "pay", Text: "paid", At: b.now, Changes: true}
 	b.must(b.Record(b.ctx, b.user.ID, call))
-	b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, Step: 2, Tool: "weather", Text: "rain", At: b.now}))
+	b.must(b.Record(b.ctx, b.user.ID, store.CallRecord{Turn: t.ID, Step: 2, Tool: "weather", Text: "rain", At: b.now}))
 	earlier := func(turn core.TurnID, want int, inputs ...core.MessageID) {
 		b.t.Helper()
 		got, err := b.Earlier(b.ctx, b.user.ID, turn, inputs)
@@ -482,7 +484,7 @@ func testEarlierCalls(b *bench) {
 	other := b.turn("pay ben")
 	earlier(other.ID, 0, other.Inputs...)
 	earlier(other.ID, 1, append(other.Inputs, t.Inputs...)...)
-	b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
+	b.effects(effect.Redact{Message: t.Inputs[0], At: b.now})
 	earlier(other.ID, 0, t.Inputs...)
 	call.Turn = other.ID
 	b.must(b.Record(b.ctx, b.user.ID, call))
@@ -504,7 +506,7 @@ func testSweep(b *bench) {
 	b.exchange("one", "1")
 	b.must(b.edit(b.native(), "e1", "one"))
 	e := b.stranger("held")
-	one(b, b.Hold, core.Hold{Event: e, Keep: true, Now: b.now})
+	one(b, b.Hold, store.Hold{Event: e, Keep: true, Now: b.now})
 	b.now = b.now.Add(2 * time.Hour)
 	equal(b, "rows before the end of the day", b.sweep(), 2)
 	equal(b, "rows again", b.sweep(), 0)
@@ -520,7 +522,7 @@ func testSweep(b *bench) {
 	held, err := b.Approved(b.ctx, 10)
 	b.must(err)
 	equal(b, "held", len(held), 0)
-	equal(b, "held again", one(b, b.Hold, core.Hold{Event: e, Keep: true, Now: b.now}), true)
+	equal(b, "held again", one(b, b.Hold, store.Hold{Event: e, Keep: true, Now: b.now}), true)
 }
 
 func testCancelled(b *bench) {

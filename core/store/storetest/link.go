@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func linkCases() []testCase {
@@ -23,7 +25,7 @@ func linkCases() []testCase {
 // linkCode stores a link code of the bench's user.
 func (b *bench) linkCode(hash string) {
 	b.t.Helper()
-	b.effects(core.NewLink{Code: core.Code{Hash: hash, Address: b.at.Address, Created: b.now,
+	b.effects(effect.NewLink{Code: core.Code{Hash: hash, Address: b.at.Address, Created: b.now,
 		Expires: b.now.Add(10 * time.Minute)}})
 }
 
@@ -45,28 +47,28 @@ func testLinkStranger(b *bench) {
 	e.Address = address("900")
 	c := b.code("P")
 	c.Address = e.Address
-	one(b, b.Hold, core.Hold{Event: e, Keep: true, Code: &c, Now: b.now})
+	one(b, b.Hold, store.Hold{Event: e, Keep: true, Code: &c, Now: b.now})
 	l := b.linkState("A", e.Address, core.LinkValid)
 	equal(b, "merge", l.Merge, false)
 	use := b.stranger("")
 	use.Address, use.Name, use.EventID = e.Address, "Ada", "use"
-	b.must(b.UseLink(b.ctx, "A", core.Hold{Event: use, Now: b.now}))
-	b.must(b.UseLink(b.ctx, "A", core.Hold{Event: use, Now: b.now})) // a repeated event
+	b.must(b.UseLink(b.ctx, "A", store.Hold{Event: use, Now: b.now}))
+	b.must(b.UseLink(b.ctx, "A", store.Hold{Event: use, Now: b.now})) // a repeated event
 	_, _, err := b.Identify(b.ctx, e.Address)
 	equal(b, "before the yes", errors.Is(err, core.ErrNotFound), true)
 	subject := core.LinkSubject{Hash: "A", Address: address("901"), Name: "Ada"}
-	_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
-		Effects: []core.Effect{core.AcceptLink{Subject: subject, At: b.now}}})
+	_, err = b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now,
+		Effects: []core.Effect{effect.AcceptLink{Subject: subject, At: b.now}}})
 	equal(b, "another address", errors.Is(err, core.ErrRefused), true)
 	subject.Address = e.Address
-	b.effects(core.AcceptLink{Subject: subject, At: b.now})
+	b.effects(effect.AcceptLink{Subject: subject, At: b.now})
 	i, u, err := b.Identify(b.ctx, e.Address)
 	b.must(err)
 	equal(b, "user", u.ID, b.user.ID)
 	b.linkState("A", e.Address, core.LinkTaken)
 	b.linkState("A", address("901"), core.LinkWrong)
 	use.Address, use.EventID = address("901"), "use again"
-	err = b.UseLink(b.ctx, "A", core.Hold{Event: use, Now: b.now})
+	err = b.UseLink(b.ctx, "A", store.Hold{Event: use, Now: b.now})
 	equal(b, "refused", errors.Is(err, core.ErrRefused), true)
 	pending, err := b.Codes(b.ctx, core.CodePair, b.now)
 	b.must(err)
@@ -83,8 +85,8 @@ func testLinkOwn(b *bench) {
 	second := b.identity(b.user.ID, "Ada", "112")
 	b.linkState("A", second.Address, core.LinkSame)
 	for _, id := range []core.IdentityID{b.at.ID, second.ID} {
-		_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
-			Effects: []core.Effect{core.UseLink{Hash: "A", Identity: id, At: b.now}}})
+		_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now,
+			Effects: []core.Effect{effect.UseLink{Hash: "A", Identity: id, At: b.now}}})
 		equal(b, "refused", errors.Is(err, core.ErrRefused), true)
 	}
 	b.linkState("A", address("900"), core.LinkValid)
@@ -94,14 +96,14 @@ func testLinkUsed(b *bench) {
 	u, i := b.person("Bob", core.RoleMember, "222")
 	b.linkCode("A")
 	equal(b, "merge", b.linkState("A", i.Address, core.LinkValid).Merge, true)
-	b.as(u, i).effects(core.UseLink{Hash: "A", Identity: i.ID, At: b.now})
+	b.as(u, i).effects(effect.UseLink{Hash: "A", Identity: i.ID, At: b.now})
 	equal(b, "whose", b.linkState("A", i.Address, core.LinkTaken).User, b.user.ID)
 	b.linkState("A", address("900"), core.LinkWrong)
 	list, err := b.Merges(b.ctx, 10)
 	b.must(err)
 	equal(b, "merges before the yes", len(list), 0)
 	subject := core.LinkSubject{Hash: "A", User: u.ID, Identity: i.ID, Address: i.Address}
-	b.effects(core.AcceptLink{Subject: subject, At: b.now})
+	b.effects(effect.AcceptLink{Subject: subject, At: b.now})
 	list, err = b.Merges(b.ctx, 10)
 	b.must(err)
 	equal(b, "merges", len(list), 1)
@@ -117,7 +119,7 @@ func testLinkOver(b *bench) {
 	b.linkState("B", address("900"), core.LinkWrong)
 	e := b.stranger("")
 	e.Address = address("900")
-	err := b.UseLink(b.ctx, "B", core.Hold{Event: e, Now: b.now})
+	err := b.UseLink(b.ctx, "B", store.Hold{Event: e, Now: b.now})
 	equal(b, "refused", errors.Is(err, core.ErrRefused), true)
 }
 
@@ -127,16 +129,16 @@ func testLinkLocked(b *bench) {
 	b.linkCode("A")
 	for n := range core.LinkTries {
 		equal(b, "tries", b.linkState("X", i.Address, core.LinkWrong).Tries, n)
-		bob.effects(core.WrongLink{Address: i.Address, At: b.now})
+		bob.effects(effect.WrongLink{Address: i.Address, At: b.now})
 	}
 	locked := b.now.Add(time.Hour)
 	equal(b, "until", b.linkState("A", i.Address, core.LinkLocked).Until, locked)
-	_, err := b.Note(b.ctx, core.Note{User: u.ID, Now: b.now,
-		Effects: []core.Effect{core.UseLink{Hash: "A", Identity: i.ID, At: b.now}}})
+	_, err := b.Note(b.ctx, store.Note{User: u.ID, Now: b.now,
+		Effects: []core.Effect{effect.UseLink{Hash: "A", Identity: i.ID, At: b.now}}})
 	equal(b, "a right code", errors.Is(err, core.ErrRefused), true)
 	b.now = b.now.Add(30 * time.Minute)
 	bob.now = b.now
-	bob.effects(core.WrongLink{Address: i.Address, At: b.now})
+	bob.effects(effect.WrongLink{Address: i.Address, At: b.now})
 	equal(b, "no longer than an hour", b.linkState("A", i.Address, core.LinkLocked).Until, locked)
 	b.linkState("X", b.at.Address, core.LinkWrong)
 	b.now = locked
@@ -148,7 +150,7 @@ func testLinkLocked(b *bench) {
 
 func testTryLink(b *bench) {
 	e := b.stranger("/link WRONG")
-	h := core.Hold{Event: e, Now: b.now, Delivery: &core.NewDelivery{To: e.Address, Kind: core.DeliverNotice,
+	h := store.Hold{Event: e, Now: b.now, Delivery: &core.NewDelivery{To: e.Address, Kind: core.DeliverNotice,
 		Parts: []core.Part{{Text: "wrong"}}}}
 	b.must(b.TryLink(b.ctx, h))
 	b.must(b.TryLink(b.ctx, h))
@@ -158,7 +160,7 @@ func testTryLink(b *bench) {
 
 func testUnlink(b *bench) {
 	q, a := b.exchange("one", "1")
-	b.effects(core.Unlink{Identity: b.at.ID, At: b.now})
+	b.effects(effect.Unlink{Identity: b.at.ID, At: b.now})
 	_, _, err := b.Identify(b.ctx, b.at.Address)
 	equal(b, "no user", errors.Is(err, core.ErrNotFound), true)
 	list, err := b.Identities(b.ctx, b.user.ID)
@@ -168,8 +170,8 @@ func testUnlink(b *bench) {
 	equal(b, "append", errors.Is(err, core.ErrNotFound), true)
 	equal(b, "history", len(b.texts()), 2)
 	equal(b, "identity", b.message(q).Identity, b.message(a).Identity)
-	_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
-		Effects: []core.Effect{core.Unlink{Identity: b.at.ID, At: b.now}}})
+	_, err = b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now,
+		Effects: []core.Effect{effect.Unlink{Identity: b.at.ID, At: b.now}}})
 	equal(b, "again", errors.Is(err, core.ErrNotFound), true)
 	u := one(b, b.AddUser, core.User{Name: "Bob", Role: core.RoleMember, CreatedAt: b.now})
 	b.identity(u.ID, "Bob", b.at.Address.External)

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/core/store"
 )
 
 // testMachine runs random histories of users, workers and crashes.
@@ -138,11 +140,11 @@ func (m *machine) disturb(p *bench) {
 		id, err := p.Referred(p.ctx, p.user.ID, p.at.ID, m.natives[p.user.ID][n])
 		p.must(err)
 		m.gone[m.said[p.user.ID][n]] = true
-		p.effects(core.Redact{Message: id, At: p.now})
+		p.effects(effect.Redact{Message: id, At: p.now})
 	case 2:
-		p.effects(core.StopTurn{})
+		p.effects(effect.StopTurn{})
 	default:
-		p.effects(core.RetryTurn{At: p.now})
+		p.effects(effect.RetryTurn{At: p.now})
 	}
 }
 
@@ -193,7 +195,7 @@ func (m *machine) answer(b *bench, w *worker) {
 		r.State, r.Messages, r.Deliveries, r.Snapshot = core.TurnFailed, nil, nil, nil
 		_, err = b.Commit(b.ctx, r, nil)
 	default:
-		var out core.Committed
+		var out store.Committed
 		c := b.claim()
 		out, err = b.Commit(b.ctx, r, &c)
 		w.delivery = out.Delivery
@@ -241,7 +243,7 @@ func (m *machine) settle() {
 	}
 	for _, p := range m.people {
 		p.now = m.b.now
-		p.effects(core.RetryTurn{At: p.now})
+		p.effects(effect.RetryTurn{At: p.now})
 	}
 	m.r = rand.New(rand.NewPCG(1, 99))
 	for range 4000 {
@@ -255,7 +257,7 @@ func (m *machine) settle() {
 		for _, p := range m.people { // failures return inputs
 			p.now = m.b.now
 			if log, err := p.Backlog(p.ctx, p.user.ID, 0); err == nil && log.Pending > 0 && !log.Turn {
-				p.effects(core.RetryTurn{At: p.now})
+				p.effects(effect.RetryTurn{At: p.now})
 			}
 		}
 	}

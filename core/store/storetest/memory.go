@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func embeddingCases() []testCase {
@@ -51,29 +53,29 @@ func (b *bench) intoWindow() []core.Message {
 	b.must(err)
 	segment, messages, closed := day.Segment, day.Messages, day.Closed
 	first, last := messages[0].ID, messages[len(messages)-1].ID
-	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment,
-		Windows: []core.TextWindow{{First: first, Last: last, Tokens: 9}}, Through: last, Read: messages, Closed: closed,
+	b.must(b.PutWindows(b.ctx, store.PutWindows{User: b.user.ID, Segment: segment,
+		Windows: []store.TextWindow{{First: first, Last: last, Tokens: 9}}, Through: last, Read: messages, Closed: closed,
 		Config: config, Now: b.now}))
 	return messages
 }
 
 // pending reads the texts that have no vector yet.
-func (b *bench) pending() []core.Embeddable {
+func (b *bench) pending() []store.Embeddable {
 	b.t.Helper()
 	got, err := b.PendingEmbeddings(b.ctx, b.user.ID, config, 10)
 	b.must(err)
 	return got
 }
 
-func (b *bench) put1(e core.Embeddable, v []float32) {
+func (b *bench) put1(e store.Embeddable, v []float32) {
 	b.t.Helper()
-	b.must(b.PutVectors(b.ctx, b.user.ID, config, []core.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision,
+	b.must(b.PutVectors(b.ctx, b.user.ID, config, []store.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision,
 		Vector: v}}, b.now))
 }
 
-func (b *bench) nearest(kind core.VectorKind, v []float32) []core.Neighbour {
+func (b *bench) nearest(kind core.VectorKind, v []float32) []store.Neighbour {
 	b.t.Helper()
-	return one(b, b.Nearest, core.NearestQuery{User: b.user.ID, Kind: kind, Config: config, Vector: v, K: 5})
+	return one(b, b.Nearest, store.NearestQuery{User: b.user.ID, Kind: kind, Config: config, Vector: v, K: 5})
 }
 
 func testVectors(b *bench) {
@@ -83,8 +85,8 @@ func testVectors(b *bench) {
 		b.t.Errorf("due: got %v", due)
 	}
 	equal(b, "due with embeddings of their own", fmt.Sprint(valueOf(b.EmbeddingDue(b.ctx, 0, true, "", 10))), "[]")
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
-		Effects: []core.Effect{core.SetSettings{
+	_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now,
+		Effects: []core.Effect{effect.SetSettings{
 			Settings: core.Settings{Embeddings: core.OwnEmbeddings{Provider: "ollama"}}}}})
 	b.must(err)
 	equal(b, "due with embeddings of their own", fmt.Sprint(valueOf(b.EmbeddingDue(b.ctx, 0, true, "", 10))),
@@ -133,7 +135,7 @@ func testVectorEdited(b *bench) {
 	equal(b, "an old text's vector is stored", len(b.nearest(core.VectorWindow, vector(1))), 0)
 	b.put1(fresh[0], vector(2))
 	equal(b, "found", len(b.nearest(core.VectorWindow, vector(2))), 1)
-	b.effects(core.Redact{Message: q, At: b.now})
+	b.effects(effect.Redact{Message: q, At: b.now})
 	equal(b, "found after the redaction", len(b.nearest(core.VectorWindow, vector(2))), 0)
 }
 
@@ -144,8 +146,8 @@ func testWindowsChanged(b *bench) {
 	b.must(err)
 	segment, messages := day.Segment, day.Messages
 	b.must(b.edit(target, "e1", "the stork"))
-	err = b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Read: messages, Through: messages[1].ID,
-		Config: config, Now: b.now, Windows: []core.TextWindow{{First: messages[0].ID, Last: messages[1].ID}}})
+	err = b.PutWindows(b.ctx, store.PutWindows{User: b.user.ID, Segment: segment, Read: messages, Through: messages[1].ID,
+		Config: config, Now: b.now, Windows: []store.TextWindow{{First: messages[0].ID, Last: messages[1].ID}}})
 	if !errors.Is(err, core.ErrChanged) {
 		b.t.Errorf("got %v, want ErrChanged", err)
 	}
@@ -155,7 +157,7 @@ func testVectorConfig(b *bench) {
 	b.exchange("the heron", "nice")
 	b.intoWindow()
 	b.put1(b.pending()[0], vector(1))
-	equal(b, "of another configuration", len(one(b, b.Nearest, core.NearestQuery{User: b.user.ID, Kind: core.VectorWindow,
+	equal(b, "of another configuration", len(one(b, b.Nearest, store.NearestQuery{User: b.user.ID, Kind: core.VectorWindow,
 		Config: "other", Vector: vector(1), K: 5})), 0)
 	counts := valueOf(b.EmbeddingCounts(b.ctx, b.user.ID, "other"))
 	equal(b, "stale", counts["stale"], 1)
@@ -163,7 +165,7 @@ func testVectorConfig(b *bench) {
 	b.must(err)
 	equal(b, "to rebuild", n, 1)
 	equal(b, "pending after a count", len(b.pending()), 0)
-	b.effects(core.AddItem{Item: core.Item{Type: core.ItemFact, Content: "x"}, Digest: "x", At: b.now})
+	b.effects(effect.AddItem{Item: core.Item{Type: core.ItemFact, Content: "x"}, Digest: "x", At: b.now})
 	n, err = b.Reembed(b.ctx, b.user.ID, "other", false, b.now)
 	b.must(err)
 	equal(b, "rebuilt", n, 2)
@@ -175,7 +177,7 @@ func testVectorError(b *bench) {
 	b.exchange("the heron", "nice")
 	b.intoWindow()
 	e := b.pending()[0]
-	b.must(b.PutVectors(b.ctx, b.user.ID, config, []core.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision,
+	b.must(b.PutVectors(b.ctx, b.user.ID, config, []store.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision,
 		Error: "too long"}}, b.now))
 	equal(b, "pending", len(b.pending()), 0)
 	equal(b, "errors", valueOf(b.EmbeddingCounts(b.ctx, b.user.ID, config))[string(core.EmbeddingError)], 1)
@@ -188,7 +190,7 @@ func testWindowsGoOn(b *bench) {
 	b.must(err)
 	segment, messages, closed := day.Segment, day.Messages, day.Closed
 	equal(b, "closed", closed, false)
-	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Read: messages,
+	b.must(b.PutWindows(b.ctx, store.PutWindows{User: b.user.ID, Segment: segment, Read: messages,
 		Config: config, Now: b.now}))
 	if _, err := b.Unwindowed(b.ctx, b.user.ID, 100); !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("got %v, want ErrNotFound: nothing is new", err)
@@ -202,12 +204,12 @@ func testWindowsGoOn(b *bench) {
 	equal(b, "closed in the end", day.Closed, true)
 	equal(b, "messages that are in no window", len(day.Messages), 0)
 	equal(b, "in a window already", day.Through, a)
-	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Config: config,
+	b.must(b.PutWindows(b.ctx, store.PutWindows{User: b.user.ID, Segment: segment, Config: config,
 		Now: b.now})) // read before the day ended
 	if day, err = b.Unwindowed(b.ctx, b.user.ID, 100); err != nil || !day.Closed {
 		b.t.Errorf("got %+v, %v; the rest of a day that ended meanwhile has no window", day, err)
 	}
-	b.must(b.PutWindows(b.ctx, core.PutWindows{User: b.user.ID, Segment: segment, Closed: true,
+	b.must(b.PutWindows(b.ctx, store.PutWindows{User: b.user.ID, Segment: segment, Closed: true,
 		Config: config, Now: b.now}))
 	if _, err := b.Unwindowed(b.ctx, b.user.ID, 100); !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("got %v, want ErrNotFound: the day is done", err)
@@ -218,7 +220,7 @@ func testWindowsGoOn(b *bench) {
 func (b *bench) item(content string, source core.MessageID) core.ItemID {
 	b.t.Helper()
 	id := core.ItemID(one(b, b.NewID, b.user.ID))
-	b.effects(core.AddItem{Item: core.Item{ID: id, Theme: "birds", Type: core.ItemFact, Content: content,
+	b.effects(effect.AddItem{Item: core.Item{ID: id, Theme: "birds", Type: core.ItemFact, Content: content,
 		Tags: []string{"x"}, SourceMessage: source},
 		Digest: content, Theme: core.Theme{Name: "Birds"}, Embed: config, At: b.now})
 	return id
@@ -239,17 +241,17 @@ func testItem(b *bench) {
 	if len(themes) != 1 || themes[0].Active != 2 || themes[0].Name != "Birds" {
 		b.t.Errorf("got %+v", themes)
 	}
-	b.effects(core.ArchiveItem{Item: id, At: b.now})
-	b.effects(core.ArchiveItem{Item: id, At: b.now})
+	b.effects(effect.ArchiveItem{Item: id, At: b.now})
+	b.effects(effect.ArchiveItem{Item: id, At: b.now})
 	equal(b, "active", valueOf(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 1)
-	active := one(b, b.Items, core.ItemQuery{User: b.user.ID, Theme: "birds",
+	active := one(b, b.Items, store.ItemQuery{User: b.user.ID, Theme: "birds",
 		Types: []core.ItemType{core.ItemFact, core.ItemOther}, Since: start(), Status: core.ItemActive, Limit: 10})
 	equal(b, "active items", len(active), 1)
-	all := one(b, b.Items, core.ItemQuery{User: b.user.ID, Limit: 10})
+	all := one(b, b.Items, store.ItemQuery{User: b.user.ID, Limit: 10})
 	if len(all) != 2 || all[0].Content != "fears geese" {
 		b.t.Errorf("got %+v, want the newest first", all)
 	}
-	named := one(b, b.Items, core.ItemQuery{User: b.user.ID, IDs: []core.ItemID{id, 4711}, Limit: 10})
+	named := one(b, b.Items, store.ItemQuery{User: b.user.ID, IDs: []core.ItemID{id, 4711}, Limit: 10})
 	equal(b, "by id", len(named), 1)
 	b.put1(b.pending()[0], vector(1))
 	equal(b, "near", len(b.nearest(core.VectorItem, vector(1))), 1)
@@ -258,24 +260,24 @@ func testItem(b *bench) {
 func testSameItem(b *bench) {
 	id := b.item("likes herons", 0)
 	b.item("likes herons", 0)
-	equal(b, "items", len(one(b, b.Items, core.ItemQuery{User: b.user.ID, Limit: 10})), 1)
+	equal(b, "items", len(one(b, b.Items, store.ItemQuery{User: b.user.ID, Limit: 10})), 1)
 	equal(b, "active", valueOf(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 1)
 	same, err := b.SameItem(b.ctx, b.user.ID, "likes herons")
 	b.must(err)
 	equal(b, "the same", same.ID, id)
-	b.effects(core.ArchiveItem{Item: id, At: b.now})
+	b.effects(effect.ArchiveItem{Item: id, At: b.now})
 	if _, err := b.SameItem(b.ctx, b.user.ID, "likes herons"); !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("got %v, want ErrNotFound for an archived item", err)
 	}
 	b.item("likes herons", 0)
-	equal(b, "items", len(one(b, b.Items, core.ItemQuery{User: b.user.ID, Limit: 10})), 2)
+	equal(b, "items", len(one(b, b.Items, store.ItemQuery{User: b.user.ID, Limit: 10})), 2)
 }
 
 func testItemRedacted(b *bench) {
 	q, _ := b.exchange("I like xylophones", "noted")
 	id := b.item("likes xylophones", q)
 	b.put1(b.pending()[0], vector(1))
-	b.effects(core.Redact{Message: q, At: b.now})
+	b.effects(effect.Redact{Message: q, At: b.now})
 	b.missing("xylophone")
 	b.wantFound("item", core.DocItem, "xylophones")
 	equal(b, "near", len(b.nearest(core.VectorItem, vector(1))), 0)
@@ -293,8 +295,8 @@ func testItemEdited(b *bench) {
 		b.put1(e, vector(int(e.ID%7)))
 	}
 	edit := func(content string) error {
-		return second(b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{
-			core.EditItem{Item: id, Content: content, Digest: content, Embed: config, At: b.now}}}))
+		return second(b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{
+			effect.EditItem{Item: id, Content: content, Digest: content, Embed: config, At: b.now}}}))
 	}
 	b.must(edit("likes marimbas"))
 	b.must(edit("likes marimbas")) // the same text: nothing changes
@@ -316,7 +318,7 @@ func testItemEdited(b *bench) {
 	if h := restored(b, id).History; len(h) != core.MaxWordings || h[len(h)-1].Content != "likes instrument 23" {
 		b.t.Errorf("got %d wordings: %+v", len(h), h)
 	}
-	b.effects(core.Redact{Message: q, At: b.now})
+	b.effects(effect.Redact{Message: q, At: b.now})
 	b.missing("instrument")
 	equal(b, "the other", restored(b, other).Content, "fears geese")
 }
@@ -324,14 +326,14 @@ func testItemEdited(b *bench) {
 func testItemDeleted(b *bench) {
 	id := b.item("likes xylophones", 0)
 	b.put1(b.pending()[0], vector(1))
-	b.effects(core.EditItem{Item: id, Content: "plays the xylophone", Digest: "d", At: b.now})
+	b.effects(effect.EditItem{Item: id, Content: "plays the xylophone", Digest: "d", At: b.now})
 	equal(b, "near", len(b.nearest(core.VectorItem, vector(1))), 0)
-	b.effects(core.DeleteItem{Item: id, At: b.now})
+	b.effects(effect.DeleteItem{Item: id, At: b.now})
 	b.missing("xylophone")
 	b.wantFound("item", core.DocItem, "xylophone")
 	equal(b, "active", valueOf(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 0)
-	err := second(b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
-		Effects: []core.Effect{core.DeleteItem{Item: id, At: b.now}}}))
+	err := second(b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now,
+		Effects: []core.Effect{effect.DeleteItem{Item: id, At: b.now}}}))
 	if !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("again: got %v, want ErrNotFound", err)
 	}
@@ -341,19 +343,19 @@ func testItemRestored(b *bench) {
 	id := b.item("likes herons", 0)
 	b.now = b.now.Add(time.Second)
 	b.item("fears geese", 0)
-	rest := one(b, b.Items, core.ItemQuery{User: b.user.ID, Skip: 1, Limit: 10})
+	rest := one(b, b.Items, store.ItemQuery{User: b.user.ID, Skip: 1, Limit: 10})
 	if len(rest) != 1 || rest[0].ID != id {
 		b.t.Errorf("got %+v, want all but the newest", rest)
 	}
-	b.effects(core.ArchiveItem{Item: id, At: b.now})
-	b.effects(core.RestoreItem{Item: id, At: b.now})
-	b.effects(core.RestoreItem{Item: id, At: b.now})
+	b.effects(effect.ArchiveItem{Item: id, At: b.now})
+	b.effects(effect.RestoreItem{Item: id, At: b.now})
+	b.effects(effect.RestoreItem{Item: id, At: b.now})
 	equal(b, "status", restored(b, id).Status, core.ItemActive)
 	equal(b, "active", valueOf(b.Themes(b.ctx, b.user.ID, 10))[0].Active, 2)
-	b.effects(core.ArchiveItem{Item: id, At: b.now})
+	b.effects(effect.ArchiveItem{Item: id, At: b.now})
 	b.item("likes herons", 0)
-	err := second(b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID,
-		Effects: []core.Effect{core.RestoreItem{Item: id, At: b.now}}, Now: b.now}))
+	err := second(b.Note(b.ctx, store.Note{User: b.user.ID, Identity: b.at.ID,
+		Effects: []core.Effect{effect.RestoreItem{Item: id, At: b.now}}, Now: b.now}))
 	if !errors.Is(err, core.ErrExists) {
 		b.t.Errorf("got %v, want ErrExists", err)
 	}
@@ -374,31 +376,31 @@ func testForeignItem(b *bench) {
 	if _, err := b.Item(b.ctx, u.ID, id); !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("got %v, want ErrNotFound", err)
 	}
-	err := second(b.Note(b.ctx, core.Note{User: u.ID, Identity: i.ID,
-		Effects: []core.Effect{core.ArchiveItem{Item: id, At: b.now}}, Now: b.now}))
+	err := second(b.Note(b.ctx, store.Note{User: u.ID, Identity: i.ID,
+		Effects: []core.Effect{effect.ArchiveItem{Item: id, At: b.now}}, Now: b.now}))
 	if !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("archive: got %v, want ErrNotFound", err)
 	}
-	err = second(b.Note(b.ctx, core.Note{User: u.ID, Identity: i.ID,
-		Effects: []core.Effect{core.RestoreItem{Item: id, At: b.now}}, Now: b.now}))
+	err = second(b.Note(b.ctx, store.Note{User: u.ID, Identity: i.ID,
+		Effects: []core.Effect{effect.RestoreItem{Item: id, At: b.now}}, Now: b.now}))
 	if !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("restore: got %v, want ErrNotFound", err)
 	}
-	equal(b, "items of the other", len(one(other, b.Items, core.ItemQuery{User: u.ID, Limit: 10})), 0)
-	equal(b, "by id", len(one(other, b.Items, core.ItemQuery{User: u.ID, IDs: []core.ItemID{id}, Limit: 10})), 0)
+	equal(b, "items of the other", len(one(other, b.Items, store.ItemQuery{User: u.ID, Limit: 10})), 0)
+	equal(b, "by id", len(one(other, b.Items, store.ItemQuery{User: u.ID, IDs: []core.ItemID{id}, Limit: 10})), 0)
 }
 
 func testLoopEffects(b *bench) {
 	q, _ := b.exchange("call Léa", "ok")
 	id := core.LoopID(one(b, b.NewID, b.user.ID))
-	b.effects(core.OpenLoop{Loop: core.Loop{ID: id, Text: "call Léa", Sources: []core.MessageID{q}}, At: b.now})
-	b.effects(core.OpenLoop{Loop: core.Loop{ID: id, Text: "call Léa"}, At: b.now})
+	b.effects(effect.OpenLoop{Loop: core.Loop{ID: id, Text: "call Léa", Sources: []core.MessageID{q}}, At: b.now})
+	b.effects(effect.OpenLoop{Loop: core.Loop{ID: id, Text: "call Léa"}, At: b.now})
 	b.now = b.now.Add(time.Hour)
-	b.effects(core.MentionLoop{Loop: id, At: b.now})
+	b.effects(effect.MentionLoop{Loop: id, At: b.now})
 	loops := valueOf(b.Loops(b.ctx, b.user.ID, 10))
 	if len(loops) != 1 || !loops[0].Mentioned.Equal(b.now) || !loops[0].OpenedAt.Equal(b.message(q).SentAt) {
 		b.t.Errorf("got %+v", loops)
 	}
-	b.effects(core.CloseLoop{Loop: id, At: b.now})
+	b.effects(effect.CloseLoop{Loop: id, At: b.now})
 	equal(b, "open", len(valueOf(b.Loops(b.ctx, b.user.ID, 10))), 0)
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func mergeCases() []testCase {
@@ -113,7 +115,7 @@ func (b *bench) second(name, external string) *bench {
 func testMerge(b *bench) {
 	ada := b
 	v, x := b.second("Vera", "222").victim()
-	v.effects(core.SetSettings{Settings: core.Settings{Zone: "Europe/Paris", Home: v.at.ID}})
+	v.effects(effect.SetSettings{Settings: core.Settings{Zone: "Europe/Paris", Home: v.at.ID}})
 	ada.now = v.now
 	ada.exchange("mine", "yours")
 	before, err := v.History(v.ctx, v.user.ID, 0, 0, 1000)
@@ -153,7 +155,7 @@ func (b *bench) mergedRest(x theirs, shift core.MessageID, ids int64, at core.Id
 	equal(b, "marks", [3]bool{loops[0].Tainted, item.Tainted, r.Tainted}, [3]bool{true, true, true})
 	n := b.nearest(core.VectorWindow, vector(7))
 	equal(b, "vectors", len(n), 0) // the day was joined with one that has no windows yet
-	d, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, Limit: 100})
+	d, err := b.Deliveries(b.ctx, store.DeliveryQuery{User: b.user.ID, Limit: 100})
 	b.must(err)
 	equal(b, "deliveries", len(d), 42)
 	turn, _, err := b.Turn(b.ctx, b.user.ID, x.turn.ID+core.TurnID(ids))
@@ -307,7 +309,7 @@ func testMergeRunning(b *bench) {
 	b.exchange("before", "ok")
 	v.exchange("before, too", "ok")
 	t := v.turn("what now?")
-	b.must(v.Record(b.ctx, v.user.ID, core.CallRecord{Turn: t.ID, Step: 0, Index: 0, Tool: "tool", Text: "called"}))
+	b.must(v.Record(b.ctx, v.user.ID, store.CallRecord{Turn: t.ID, Step: 0, Index: 0, Tool: "tool", Text: "called"}))
 	v.say(false, "hello?")
 	b.carryMerge(v.merge(b.user.ID))
 	_, err := b.Commit(b.ctx, v.reply(t, "too late"), nil)
@@ -357,7 +359,7 @@ func testMergeSending(b *bench) {
 	d := b.takeDelivery()
 	equal(b, "waiting turn", d.Born, fmt.Sprintf("%d-%d", v.user.ID, waiting))
 	b.sent(d)
-	list, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, Limit: 10})
+	list, err := b.Deliveries(b.ctx, store.DeliveryQuery{User: b.user.ID, Limit: 10})
 	b.must(err)
 	equal(b, "state", list[1].State, core.DeliverySent)
 	_, err = b.Referred(b.ctx, b.user.ID, d.Identity, fmt.Sprintf("n%d-1", out.Delivery.ID))
@@ -366,7 +368,7 @@ func testMergeSending(b *bench) {
 		Status: &core.Status{State: core.DeliveryRead, Key: key}}
 	_, err = b.Settle(b.ctx, b.user.ID, d.Identity, e, b.now)
 	b.must(err)
-	parts, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, Limit: 10})
+	parts, err := b.Deliveries(b.ctx, store.DeliveryQuery{User: b.user.ID, Limit: 10})
 	b.must(err)
 	equal(b, "receipt by the old key", parts[1].Parts[0].State, core.DeliveryRead)
 }
@@ -404,11 +406,11 @@ func testMergeMutual(b *bench) {
 	v.exchange("v", "2")
 	ada.linkCode("A")
 	v.linkCode("V")
-	v.effects(core.UseLink{Hash: "A", Identity: v.at.ID, At: b.now})
-	ada.effects(core.UseLink{Hash: "V", Identity: ada.at.ID, At: b.now})
-	ada.effects(core.AcceptLink{Subject: core.LinkSubject{Hash: "A", User: v.user.ID, Identity: v.at.ID,
+	v.effects(effect.UseLink{Hash: "A", Identity: v.at.ID, At: b.now})
+	ada.effects(effect.UseLink{Hash: "V", Identity: ada.at.ID, At: b.now})
+	ada.effects(effect.AcceptLink{Subject: core.LinkSubject{Hash: "A", User: v.user.ID, Identity: v.at.ID,
 		Address: v.at.Address}, At: b.now})
-	v.effects(core.AcceptLink{Subject: core.LinkSubject{Hash: "V", User: ada.user.ID, Identity: ada.at.ID,
+	v.effects(effect.AcceptLink{Subject: core.LinkSubject{Hash: "V", User: ada.user.ID, Identity: ada.at.ID,
 		Address: ada.at.Address}, At: b.now})
 	for {
 		list, err := b.Merges(b.ctx, 10)
@@ -431,7 +433,7 @@ func testMergeMemory(b *bench) {
 	v.item("likes herons", 0)
 	v.item("fears geese", 0)
 	b.carryMerge(v.merge(b.user.ID))
-	items, err := b.Items(b.ctx, core.ItemQuery{User: b.user.ID, Limit: 10})
+	items, err := b.Items(b.ctx, store.ItemQuery{User: b.user.ID, Limit: 10})
 	b.must(err)
 	equal(b, "items", len(items), 2)
 	themes, err := b.Themes(b.ctx, b.user.ID, 10)
@@ -555,7 +557,7 @@ func testMergeEdits(b *bench) {
 	b.must(b.Edit(b.ctx, who.user.ID, who.at.ID, e, m, b.now))
 	n, err := b.Referred(b.ctx, who.user.ID, who.at.ID, redacted)
 	b.must(err)
-	who.effects(core.Redact{Message: n, At: b.now})
+	who.effects(effect.Redact{Message: n, At: b.now})
 	who.wantTexts("mine", "ok", "geese", "ok", "", "ok")
 	b.missing("secret")
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // latent is the number of directions in which the vectors of a cloud differ.
@@ -81,7 +82,7 @@ func BenchNearest(b *testing.B, open Open, n int) {
 	w.times(b, 300, func(int) time.Duration {
 		v := c.vector()
 		from := time.Now()
-		got, err := w.Nearest(w.ctx, core.NearestQuery{User: searcher, Kind: core.VectorWindow,
+		got, err := w.Nearest(w.ctx, store.NearestQuery{User: searcher, Kind: core.VectorWindow,
 			Config: config, Vector: v, K: k})
 		took := time.Since(from)
 		if w.must(err); len(got) != min(k, n) {
@@ -89,7 +90,7 @@ func BenchNearest(b *testing.B, open Open, n int) {
 		}
 		for _, id := range nearest(vectors, v, 20) {
 			asked++
-			if slices.ContainsFunc(got[:min(20, n)], func(x core.Neighbour) bool { return x.ID == id }) {
+			if slices.ContainsFunc(got[:min(20, n)], func(x store.Neighbour) bool { return x.ID == id }) {
 				found++
 			}
 		}
@@ -132,9 +133,9 @@ func (b *bench) putCloud(vectors [][]float32) {
 		searcher, len(vectors)) +
 		fmt.Sprintf(` SELECT u.i, 'window', k.i, '%s', 'pending', 0 FROM u CROSS JOIN k`, config))
 	begin := time.Now()
-	var page []core.EmbeddingResult
+	var page []store.EmbeddingResult
 	for i, v := range vectors {
-		page = append(page, core.EmbeddingResult{Kind: core.VectorWindow, ID: int64(i + 1), Vector: v})
+		page = append(page, store.EmbeddingResult{Kind: core.VectorWindow, ID: int64(i + 1), Vector: v})
 		if len(page) == 100 || i == len(vectors)-1 {
 			b.must(b.PutVectors(b.ctx, searcher, config, page, b.now))
 			page = nil

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // replyWithNews commits a reply whose prompt reported all changes, and n in a note before its first
@@ -56,29 +58,29 @@ func (b *bench) wantNews(t *core.Turn, want string) {
 
 func testNews(b *bench) {
 	id := core.LoopID(one(b, b.NewID, b.user.ID))
-	b.effects(core.OpenLoop{Loop: core.Loop{ID: id, Text: "the door"}, At: b.now})
+	b.effects(effect.OpenLoop{Loop: core.Loop{ID: id, Text: "the door"}, At: b.now})
 	t := b.turn("first")
 	r := b.reply(t, "1")
 	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Budgets: "f"}
 	b.replyWithNews(r, core.News{})
 	t = b.turn("second")
 	b.wantNews(t, "")
-	b.effects(core.CloseLoop{Loop: id, At: b.now}, core.OpenLoop{Loop: core.Loop{Text: "the window"}, At: b.now})
+	b.effects(effect.CloseLoop{Loop: id, At: b.now}, effect.OpenLoop{Loop: core.Loop{Text: "the window"}, At: b.now})
 	item := b.item("likes herons", 0)
 	b.wantNews(t, "open the window, closed the door, birds 1")
 	b.commit(b.reply(t, "not told"))
 	t = b.turn("third")
 	b.wantNews(t, "open the window, closed the door, birds 1")
-	b.effects(core.ArchiveItem{Item: item, At: b.now})
+	b.effects(effect.ArchiveItem{Item: item, At: b.now})
 	b.replyWithNews(b.reply(t, "told"), core.News{})
 	t = b.turn("fourth")
 	b.wantNews(t, "")
 	r = b.reply(t, "failed")
 	r.State, r.Error, r.Told, r.Messages[0].Kind = core.TurnFailed, "down", 99, core.KindNotice
-	b.effects(core.RestoreItem{Item: item, At: b.now}, core.MentionLoop{Loop: id, At: b.now})
+	b.effects(effect.RestoreItem{Item: item, At: b.now}, effect.MentionLoop{Loop: id, At: b.now})
 	b.commit(r)
 	b.now = b.now.Add(time.Second)
-	b.effects(core.RetryTurn{At: b.now})
+	b.effects(effect.RetryTurn{At: b.now})
 	b.wantNews(b.take(), "birds 1")
 }
 
@@ -96,7 +98,7 @@ func testNoteOfTurn(b *bench) {
 	if w.Messages[2].News == nil || w.Messages[2].News.Text != n.Text {
 		b.t.Errorf("the window contains %+v", w.Messages[2])
 	}
-	b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
+	b.effects(effect.Redact{Message: t.Inputs[0], At: b.now})
 	if d := cmp.Diff(&core.News{Zone: n.Zone}, b.message(t.Inputs[0]).News); d != "" {
 		b.t.Error(d)
 	}
@@ -106,7 +108,7 @@ func testNoteOfTurn(b *bench) {
 		b.t.Errorf("no redaction since the prompt was built: %s", d)
 	}
 	gone := b.reply(b.turn("gone"), "too late")
-	b.effects(core.Redact{Message: gone.Turn.Inputs[0], At: b.now})
+	b.effects(effect.Redact{Message: gone.Turn.Inputs[0], At: b.now})
 	gone.News, gone.Told = &core.TurnNews{Message: gone.Turn.Inputs[0], News: n}, 99
 	b.commit(gone)
 	if m := b.message(gone.Turn.Inputs[0]); m.News != nil {
@@ -140,7 +142,7 @@ func testClosedLoopStays(b *bench) {
 	open := func(q core.MessageID) []core.Loop {
 		b.t.Helper()
 		p := b.put(b.segment(), false, "s", q)
-		p.SameLoop, p.Loops = sameLoop, []core.NamedLoop{{Text: "the door", Sources: []core.MessageID{q}}}
+		p.SameLoop, p.Loops = sameLoop, []store.NamedLoop{{Text: "the door", Sources: []core.MessageID{q}}}
 		b.must(b.PutSummary(b.ctx, p))
 		b.now = b.now.Add(time.Minute)
 		loops, err := b.Loops(b.ctx, b.user.ID, 10)
@@ -149,7 +151,7 @@ func testClosedLoopStays(b *bench) {
 	}
 	loops := open(q)
 	equal(b, "open", len(loops), 1)
-	b.effects(core.CloseLoop{Loop: loops[0].ID, At: b.now})
+	b.effects(effect.CloseLoop{Loop: loops[0].ID, At: b.now})
 	equal(b, "open though it was closed", len(open(q)), 0)
 	again, _ := b.exchange("the door is broken again", "oh")
 	equal(b, "open, as it was spoken of again", len(open(again)), 1)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func pageCases() []testCase {
@@ -29,7 +31,7 @@ func pageCases() []testCase {
 // compressing claims a compression job of the bench's user.
 func (b *bench) compressing() core.Lease {
 	b.t.Helper()
-	b.must(b.Enqueue(b.ctx, core.NewJob{User: b.user.ID, Queue: core.QueueCompress, Key: core.CompressKey,
+	b.must(b.Enqueue(b.ctx, store.NewJob{User: b.user.ID, Queue: core.QueueCompress, Key: core.CompressKey,
 		Ref: int64(b.continuous()), RunAt: b.now, Unique: true}))
 	j, err := b.Claim(b.ctx, b.only(core.QueueCompress), b.claim())
 	b.must(err)
@@ -58,7 +60,7 @@ func (b *bench) pageOf(text string, ids ...core.MessageID) core.Page {
 }
 
 // putPages stores pages and ends the job.
-func (b *bench) putPages(p core.PutPages) {
+func (b *bench) putPages(p store.PutPages) {
 	b.t.Helper()
 	lease := b.compressing()
 	list := b.pageList()
@@ -71,7 +73,7 @@ func (b *bench) pages() []core.Page {
 	return b.pageList().Pages
 }
 
-func (b *bench) pageList() core.PageList {
+func (b *bench) pageList() store.PageList {
 	b.t.Helper()
 	list, err := b.Pages(b.ctx, b.user.ID, b.continuous())
 	b.must(err)
@@ -80,7 +82,7 @@ func (b *bench) pageList() core.PageList {
 
 // longWindow reads a new epoch's window of the next turn, and returns the texts of its pages and
 // messages.
-func (b *bench) longWindow(tokens int) (pages, messages []string, w core.Window) {
+func (b *bench) longWindow(tokens int) (pages, messages []string, w store.Window) {
 	b.t.Helper()
 	t := b.turn("now")
 	q := query()
@@ -107,13 +109,13 @@ func testPages(b *bench) {
 	u1, a1 := b.exchange("one", "first")
 	u2, a2 := b.exchange("two", "second")
 	b.exchange("three", "third")
-	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1), b.pageOf("p2", u2, a2)}})
+	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1), b.pageOf("p2", u2, a2)}})
 	equal(b, "jobs", len(b.due(core.QueueCompress)), 0)
 	all := b.pages()
 	equal(b, "pages", len(all), 2)
 	equal(b, "form", all[0].Forms[core.TierPoints], core.PageForm{Tokens: 6, UserTokens: 2, Raw: 1, Summarized: 1,
 		References: 1, Omitted: 1})
-	b.putPages(core.PutPages{Tiers: map[core.PageID]core.Tier{all[0].ID: core.TierKernel}})
+	b.putPages(store.PutPages{Tiers: map[core.PageID]core.Tier{all[0].ID: core.TierKernel}})
 	pages, messages, w := b.longWindow(1000)
 	wantList(b, "pages", pages, "p1 6", "p2 1")
 	equal(b, "first", w.Pages[0].First, u1)
@@ -133,7 +135,7 @@ func testPages(b *bench) {
 
 func testPagesOfEpoch(b *bench) {
 	u1, a1 := b.exchange("one", "first")
-	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1)}})
+	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1)}})
 	t := b.turn("two")
 	r := b.reply(t, "second")
 	r.Epoch = &core.Epoch{ID: t.ID, Start: b.message(t.Inputs[0]).Position, Edits: 0, Budgets: "f", StartedAt: b.now,
@@ -144,11 +146,11 @@ func testPagesOfEpoch(b *bench) {
 	b.must(err)
 	b.sent(out.Delivery)
 	equal(b, "jobs", len(b.due(core.QueueCompress)), 1)
-	b.putPages(core.PutPages{Tiers: map[core.PageID]core.Tier{b.pages()[0].ID: core.TierKernel}})
+	b.putPages(store.PutPages{Tiers: map[core.PageID]core.Tier{b.pages()[0].ID: core.TierKernel}})
 	for range 2 { // also in the turn after
 		b.now = b.now.Add(time.Second)
 		t := b.turn("three")
-		w, err := b.Window(b.ctx, t, core.WindowQuery{Tokens: 1000, Limit: 100, Pages: 1000, Budgets: "f",
+		w, err := b.Window(b.ctx, t, store.WindowQuery{Tokens: 1000, Limit: 100, Pages: 1000, Budgets: "f",
 			Stale: b.now.Add(-time.Hour)})
 		b.must(err)
 		if len(w.Pages) != 1 || w.Pages[0].Tier != core.TierOlder || w.Pages[0].Forms[core.TierOlder].Text != "p1 1" {
@@ -164,7 +166,7 @@ func testManyPages(b *bench) {
 		u, a := b.exchange(fmt.Sprint("q", n), fmt.Sprint("a", n))
 		all = append(all, b.pageOf(fmt.Sprint("p", n), u, a))
 	}
-	b.putPages(core.PutPages{Pages: all})
+	b.putPages(store.PutPages{Pages: all})
 	pages, messages, w := b.longWindow(30)
 	wantList(b, "pages", pages, "p4 1", "p5 1", "p6 1")
 	wantList(b, "messages", messages, "now")
@@ -175,7 +177,7 @@ func testPageEdited(b *bench) {
 	u1, a1 := b.exchange("one", "first")
 	u2, a2 := b.exchange("two", "second")
 	target := b.native()
-	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("secretive", u1, a1), b.pageOf("p2", u2, a2)}})
+	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("secretive", u1, a1), b.pageOf("p2", u2, a2)}})
 	b.must(b.edit(target, "e1", "two, no, three"))
 	all := b.pages()
 	equal(b, "first is stale", all[0].Stale, false)
@@ -189,7 +191,7 @@ func testPageEdited(b *bench) {
 	again.ID, again.Tier = all[1].ID, core.TierPoints
 	lease := b.due(core.QueueCompress)
 	equal(b, "one job", len(lease), 1)
-	b.putPages(core.PutPages{Pages: []core.Page{again}})
+	b.putPages(store.PutPages{Pages: []core.Page{again}})
 	old := core.PageRef{Page: all[1].ID, Tier: core.TierOlder}
 	all = b.pages()
 	equal(b, "pages", len(all), 2)
@@ -206,11 +208,11 @@ func testPageRedacted(b *bench) {
 	u1, a1 := b.exchange("my "+word, "first")
 	u2, a2 := b.exchange("the same again", "second")
 	u3, a3 := b.exchange("else", "third")
-	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("my "+word, u1, a1), b.pageOf("as before, without "+word, u2, a2),
+	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("my "+word, u1, a1), b.pageOf("as before, without "+word, u2, a2),
 		b.pageOf("p3", u3, a3)},
-		Prints:  []core.Printed{{Band: 7, Message: u1}, {Band: 8, Message: u2}},
+		Prints:  []store.Printed{{Band: 7, Message: u1}, {Band: 8, Message: u2}},
 		Repeats: map[core.MessageID][]core.MessageID{u2: {u1}}})
-	b.effects(core.Redact{Message: u1, At: b.now})
+	b.effects(effect.Redact{Message: u1, At: b.now})
 	b.missing(word)
 	all := b.pages()
 	equal(b, "stale", fmt.Sprint(all[0].Stale, all[1].Stale, all[2].Stale), "true true false")
@@ -227,7 +229,7 @@ func testPageChanged(b *bench) {
 	target := b.native()
 	lease := b.compressing()
 	list := b.pageList()
-	p := core.PutPages{User: b.user.ID, Thread: b.continuous(), Lease: lease, Edits: list.Edits,
+	p := store.PutPages{User: b.user.ID, Thread: b.continuous(), Lease: lease, Edits: list.Edits,
 		Pages: []core.Page{b.pageOf("p1", u1, a1)}, Now: b.now}
 	b.must(b.edit(target, "e1", "uno"))
 	if err := b.PutPages(b.ctx, p); !errors.Is(err, core.ErrChanged) {
@@ -256,7 +258,7 @@ func testRawFrom(b *bench) {
 	}
 	from := func(tokens, users, answers int, most ...int) core.MessageID {
 		b.t.Helper()
-		at, err := b.RawFrom(b.ctx, b.user.ID, b.continuous(), core.RawQuery{Tokens: tokens, Users: users, Answers: answers,
+		at, err := b.RawFrom(b.ctx, b.user.ID, b.continuous(), store.RawQuery{Tokens: tokens, Users: users, Answers: answers,
 			Most: append(most, 1<<40)[0]})
 		b.must(err)
 		for i, id := range ids {
@@ -300,9 +302,9 @@ func testCompressed(b *bench) {
 		return w.Compressed
 	}
 	equal(b, "before", compressed(), 0)
-	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1)}})
+	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1)}})
 	equal(b, "without a difference", compressed(), 0)
-	b.putPages(core.PutPages{Tiers: map[core.PageID]core.Tier{b.pages()[0].ID: core.TierUser}, Changed: true})
+	b.putPages(store.PutPages{Tiers: map[core.PageID]core.Tier{b.pages()[0].ID: core.TierUser}, Changed: true})
 	equal(b, "after", compressed(), 1)
 }
 
@@ -310,7 +312,7 @@ func testCompressed(b *bench) {
 // them can read them until then.
 func testPagesOfBefore(b *bench) {
 	u1, a1 := b.exchange("one", "first")
-	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1)}})
+	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1)}})
 	for _, query := range []string{`UPDATE pages SET sizes = '[{"tokens":0,"user":0},{"tokens":9,"user":2},{"tokens":6,"user":2},{"tokens":3,"user":2}]'`, `DELETE FROM page_forms WHERE tier > 3`} {
 		_, err := b.DB().Exec(query)
 		b.must(err)
@@ -324,16 +326,16 @@ func testPagesOfBefore(b *bench) {
 	equal(b, "form that an earlier prompt showed", got[0].Forms[core.TierOlder].Text, "p1 1")
 	p = b.pageOf("p1", u1, a1)
 	p.ID = b.pages()[0].ID
-	b.putPages(core.PutPages{Pages: []core.Page{p}})
+	b.putPages(store.PutPages{Pages: []core.Page{p}})
 	equal(b, "stale afterwards", b.pages()[0].Stale, false)
 }
 
 func testPrinted(b *bench) {
 	u1, a1 := b.exchange("one", "first")
 	u2, a2 := b.exchange("two", "second")
-	prints := []core.Printed{{Band: -5, Message: u1, Piece: 2}, {Band: 1 << 62, Message: u1, Piece: 2},
+	prints := []store.Printed{{Band: -5, Message: u1, Piece: 2}, {Band: 1 << 62, Message: u1, Piece: 2},
 		{Band: -5, Message: u2}}
-	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("p", u1, a2)}, Prints: append(prints, prints[0])})
+	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("p", u1, a2)}, Prints: append(prints, prints[0])})
 	_ = a1
 	found, err := b.Printed(b.ctx, b.user.ID, []int64{9, -5}, u2, 5)
 	b.must(err)
@@ -349,7 +351,7 @@ func testPrinted(b *bench) {
 func testPagesImport(b *bench) {
 	b.bring(b.line(72*time.Hour, core.RoleUser, "long ago"), b.line(71*time.Hour, core.RoleAssistant, "so it was"))
 	u1, a1 := b.exchange("one", "first")
-	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("old", b.numbered("long ago"), b.numbered("so it was")),
+	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("old", b.numbered("long ago"), b.numbered("so it was")),
 		b.pageOf("p1", u1, a1)}})
 	edits := func() int64 { return b.pageList().Edits }
 	before := edits()
@@ -372,10 +374,10 @@ func (b *bench) numbered(text string) (id core.MessageID) {
 
 func testPagesMerge(b *bench) {
 	u1, a1 := b.exchange("one", "first")
-	b.putPages(core.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1)}, Prints: []core.Printed{{Band: 7, Message: u1}}})
+	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1)}, Prints: []store.Printed{{Band: 7, Message: u1}}})
 	other := b.second("Bob", "900")
 	u2, a2 := other.exchange("two", "second")
-	other.putPages(core.PutPages{Pages: []core.Page{other.pageOf("p2", u2, a2)},
+	other.putPages(store.PutPages{Pages: []core.Page{other.pageOf("p2", u2, a2)},
 		Repeats: map[core.MessageID][]core.MessageID{u2: {u2}}})
 	b.carryMerge(other.merge(b.user.ID))
 	equal(b, "pages", len(b.pages()), 0)

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // testPassages checks that passages of a window are stored and removed with its vector.
@@ -14,8 +16,8 @@ func testPassages(b *bench) {
 	b.intoWindow()
 	list := []core.PassageVector{{Message: q, From: 4, To: 9, Values: []int8{127, -3, 0}},
 		{Message: a, To: 4, Values: []int8{-128, 1, 1}}}
-	put := func(e core.Embeddable, v []float32, cause string) {
-		b.must(b.PutVectors(b.ctx, b.user.ID, config, []core.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision,
+	put := func(e store.Embeddable, v []float32, cause string) {
+		b.must(b.PutVectors(b.ctx, b.user.ID, config, []store.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision,
 			Vector: v, Error: cause, Passages: list}}, b.now))
 	}
 	passages := func() string {
@@ -32,7 +34,7 @@ func testPassages(b *bench) {
 	equal(b, "of an old text", passages(), "[]")
 	put(b.pending()[0], vector(2), "")
 	equal(b, "of the new text", passages(), fmt.Sprint(list))
-	b.effects(core.Redact{Message: q, At: b.now})
+	b.effects(effect.Redact{Message: q, At: b.now})
 	equal(b, "after a redaction", passages(), "[]")
 }
 
@@ -49,17 +51,17 @@ func testEmbeddingFaults(b *bench) {
 	equal(b, "counts", fmt.Sprint(valueOf(b.EmbeddingCounts(b.ctx, b.user.ID, config))), "map[error:1]")
 	equal(b, "faults", faults(), "[{the key is refused 1}]")
 	all := valueOf(b.EmbeddingFaults(b.ctx, 0))
-	equal(b, "faults of all", slices.Contains(all, core.EmbeddingFault{Reason: "the key is refused", Count: 1}), true)
+	equal(b, "faults of all", slices.Contains(all, store.EmbeddingFault{Reason: "the key is refused", Count: 1}), true)
 	b.exec(`UPDATE segments SET unwindowed = 0`)
 	equal(b, "due with the same key", due("key 1"), false)
 	equal(b, "due with another key", due("key 2"), true)
-	b.must(b.Enqueue(b.ctx, core.NewJob{User: b.user.ID, Queue: core.QueueEmbed, Key: core.EmbedKey,
+	b.must(b.Enqueue(b.ctx, store.NewJob{User: b.user.ID, Queue: core.QueueEmbed, Key: core.EmbedKey,
 		RunAt: b.now, Unique: true}))
 	equal(b, "due with another key, while a job waits", due("key 2"), true)
 	b.must(b.RetryEmbeddings(b.ctx, b.user.ID, "key 1", b.now))
 	p := b.pending()
 	equal(b, "pending again", len(p), 1)
-	b.must(b.PutVectors(b.ctx, b.user.ID, config, []core.EmbeddingResult{{Kind: p[0].Kind, ID: p[0].ID,
+	b.must(b.PutVectors(b.ctx, b.user.ID, config, []store.EmbeddingResult{{Kind: p[0].Kind, ID: p[0].ID,
 		Revision: p[0].Revision, Error: "there is no text", Tried: "key 1"}}, b.now))
 	b.must(b.RetryEmbeddings(b.ctx, b.user.ID, "key 1", b.now))
 	equal(b, "faults of one text", faults(), "[{there is no text 1}]")

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 func placeCases() []testCase {
@@ -16,7 +17,7 @@ func placeCases() []testCase {
 }
 
 // sayAt appends a message at a place; with claim, its turn is claimed in the same call.
-func (b *bench) sayAt(place string, claim bool, text string) core.Appended {
+func (b *bench) sayAt(place string, claim bool, text string) store.Appended {
 	b.t.Helper()
 	a := b.batch(claim, text)
 	a.Events[0].Address.Place, a.Messages[0].Place = place, place

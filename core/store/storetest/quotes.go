@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 )
 
 func quoteCases() []testCase {
@@ -52,7 +53,7 @@ func testQuoteRedacted(b *bench) {
 	q := b.message(quoting).Quote
 	equal(b, "quote", fmt.Sprintf("%+v", *q), fmt.Sprintf("%+v", core.Quote{NativeID: "x", Text: "my secret plan",
 		From: "Bob", Files: []int{1}, Message: said}))
-	b.effects(core.Redact{Message: said, At: b.now})
+	b.effects(effect.Redact{Message: said, At: b.now})
 	equal(b, "words", b.message(quoting).Quote.Text, "")
 }
 

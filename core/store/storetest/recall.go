@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // words is a plain analyzer: lower case, split at spaces.
@@ -52,7 +54,7 @@ func recallCases() []testCase {
 // find returns the ids of the documents that contain a term.
 func (b *bench) find(kind core.DocKind, term string) []int64 {
 	b.t.Helper()
-	got := one(b, b.Match, core.MatchQuery{User: b.user.ID, Kind: kind, Terms: []string{term}, Limit: 1000})
+	got := one(b, b.Match, store.MatchQuery{User: b.user.ID, Kind: kind, Terms: []string{term}, Limit: 1000})
 	if len(got) == 0 {
 		return nil
 	}
@@ -81,12 +83,12 @@ func (b *bench) indexAll() {
 func testFindTail(b *bench) {
 	q, a := b.exchange("the blue heron", "a heron on a heron")
 	b.wantFound("tail", core.DocMessage, "heron", int64(q), int64(a))
-	got := one(b, b.Match, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"nothing", "heron"},
+	got := one(b, b.Match, store.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"nothing", "heron"},
 		Limit: 10})
 	if len(got) != 1 || !slices.Equal(got[0].Often, []int64{int64(a)}) {
 		b.t.Errorf("got %+v, want heron, often in #%d", got, a)
 	}
-	bounded := one(b, b.Match, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"heron"},
+	bounded := one(b, b.Match, store.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"heron"},
 		From: int64(a), To: int64(a), Limit: 10})
 	if len(bounded) != 1 || !slices.Equal(bounded[0].IDs, []int64{int64(a)}) {
 		b.t.Errorf("bounded: got %+v", bounded)
@@ -117,7 +119,7 @@ func testFindIndexed(b *bench) {
 	b.wantFound("index and tail", core.DocMessage, "heron", int64(q), int64(a), int64(q2))
 	b.indexAll()
 	b.wantFound("index", core.DocMessage, "heron", int64(q), int64(a), int64(q2))
-	got := one(b, b.Match, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"heron"}, Limit: 10})
+	got := one(b, b.Match, store.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"heron"}, Limit: 10})
 	if len(got) != 1 || !slices.Equal(got[0].Often, []int64{int64(a)}) {
 		b.t.Errorf("got %+v, want it often in #%d", got, a)
 	}
@@ -132,7 +134,7 @@ func testFindRare(b *bench) {
 		}
 	}
 	b.indexAll()
-	got := one(b, b.Match, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"common", "n0"},
+	got := one(b, b.Match, store.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"common", "n0"},
 		Limit: 10})
 	if len(got) != 2 || !got[0].Cut || got[1].Cut {
 		b.t.Fatalf("got %+v, want common cut and n0 whole", got)
@@ -149,7 +151,7 @@ func testFindChanged(b *bench) {
 	b.must(b.edit(target, "e1", "the grey heron"))
 	b.wantFound("edited", core.DocMessage, "grey", int64(q))
 	b.wantFound("before the edit", core.DocMessage, "blue")
-	b.effects(core.Redact{Message: q, At: b.now})
+	b.effects(effect.Redact{Message: q, At: b.now})
 	b.wantFound("redacted", core.DocMessage, "grey")
 	b.indexAll()
 	b.wantFound("redacted and indexed", core.DocMessage, "grey")
@@ -226,7 +228,7 @@ func testCutDocs(b *bench) {
 	}
 	b.indexAll()
 	b.exchange("common rare", "common")
-	got := one(b, b.Match, core.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"common", "rare"},
+	got := one(b, b.Match, store.MatchQuery{User: b.user.ID, Kind: core.DocMessage, Terms: []string{"common", "rare"},
 		Limit: 10})
 	if len(got) != 2 || got[0].Docs != 42 || got[1].Docs != 1 {
 		b.t.Errorf("got %+v, want common in about 42 documents, rare in one", got)
@@ -248,10 +250,10 @@ func testFindOnly(b *bench) {
 	out, err := b.Commit(b.ctx, r, &c)
 	b.must(err)
 	b.sent(out.Delivery)
-	b.must(second(b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Now: b.now,
+	b.must(second(b.Note(b.ctx, store.Note{User: b.user.ID, Identity: b.at.ID, Now: b.now,
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice,
 			Text: "heron notice", SentAt: b.now}}})))
-	b.effects(core.OpenThread{Identity: b.at.ID, Title: "apart", At: b.now})
+	b.effects(effect.OpenThread{Identity: b.at.ID, Title: "apart", At: b.now})
 	b.exchange("heron apart", "heron apart too")
 	want := []int64{int64(t.Inputs[0]), int64(out.Messages[2]), int64(out.Messages[3])}
 	b.wantFound("tail", core.DocMessage, "heron", want...)
@@ -288,7 +290,7 @@ func testFindSummaries(b *bench) {
 	if len(got) != 1 || got[0].Version != 2 {
 		b.t.Errorf("got %+v, want version 2", got)
 	}
-	b.effects(core.Redact{Message: q, At: b.now})
+	b.effects(effect.Redact{Message: q, At: b.now})
 	b.wantFound("hidden", core.DocSummary, "heron")
 	equal(b, "summaries to show", len(valueOf(b.SummariesOf(b.ctx, b.user.ID, []core.SegmentID{g.ID}))), 0)
 }
@@ -309,12 +311,12 @@ func testDirectory(b *bench) {
 		len(d.Messages) != 2 {
 		b.t.Errorf("got %+v, then %+v", d, later)
 	}
-	b.effects(core.Redact{Message: q2, At: b.now})
+	b.effects(effect.Redact{Message: q2, At: b.now})
 	equal(b, "after a redaction", len(one(b, b.Directory, b.user.ID).Messages), 3)
 }
 
 func testDirectories(b *bench) {
-	kept := map[*core.Directory]int{}
+	kept := map[*store.Directory]int{}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for n := range 10 {
@@ -341,13 +343,13 @@ func testDirectories(b *bench) {
 }
 
 // complete reports whether the messages are in order and their tokens add up to the total.
-func complete(d *core.Directory) bool {
+func complete(d *store.Directory) bool {
 	left := d.Tokens
 	for _, m := range d.Messages {
 		left -= int64(m.Tokens)
 	}
 	return left == 0 && slices.IsSortedFunc(d.Messages,
-		func(a, b core.DirectoryEntry) int { return cmp.Compare(a.ID, b.ID) })
+		func(a, b store.DirectoryEntry) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 func testOddTerms(b *bench) {

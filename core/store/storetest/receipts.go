@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func receiptCases() []testCase {
@@ -40,7 +42,7 @@ func (b *bench) receipt(event string, target string, s core.Status) *core.Delive
 // part reads a part of a delivery.
 func (b *bench) part(id core.DeliveryID, n int) core.DeliveryPart {
 	b.t.Helper()
-	list, err := b.Deliveries(b.ctx, core.DeliveryQuery{User: b.user.ID, Limit: 100})
+	list, err := b.Deliveries(b.ctx, store.DeliveryQuery{User: b.user.ID, Limit: 100})
 	b.must(err)
 	for _, d := range list {
 		if d.ID == id {
@@ -172,10 +174,10 @@ func testForeignReceipts(b *bench) {
 func testWindowOfIdentity(b *bench) {
 	until := b.now.Add(24 * time.Hour).Truncate(time.Millisecond)
 	e, m := b.inbound("hi")
-	one(b, b.Append, core.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now, Events: []core.Inbound{e},
+	one(b, b.Append, store.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now, Events: []core.Inbound{e},
 		Messages: []core.NewMessage{m}, Window: until})
 	e, m = b.inbound("an older one, late")
-	one(b, b.Append, core.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now, Events: []core.Inbound{e},
+	one(b, b.Append, store.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now, Events: []core.Inbound{e},
 		Messages: []core.NewMessage{m}, Window: until.Add(-time.Hour)})
 	i, _, err := b.Identify(b.ctx, b.at.Address)
 	b.must(err)
@@ -193,8 +195,8 @@ func testRelease(b *bench) {
 	d := b.answer(b.turn("go"), "1").Delivery
 	b.finish(d, 0, core.PartResult{State: core.DeliveryParked, Asked: true, Error: "closed"})
 	e, _ := b.inbound("")
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID, Event: &e, Now: b.now,
-		Effects: []core.Effect{core.Release{Identity: b.at.ID, At: b.now}}})
+	_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Identity: b.at.ID, Event: &e, Now: b.now,
+		Effects: []core.Effect{effect.Release{Identity: b.at.ID, At: b.now}}})
 	b.must(err)
 	again := b.takeDelivery()
 	equal(b, "the same", again.ID, d.ID)
@@ -230,7 +232,7 @@ func testByHand(b *bench) {
 	before := b.segment()
 	e, m := b.inbound("from the phone")
 	e.Kind, e.NativeID, m.Role = core.InByHand, "hand", core.RoleAssistant
-	note := core.Note{User: b.user.ID, Identity: b.at.ID, Event: &e, Messages: []core.NewMessage{m}, Now: b.now}
+	note := store.Note{User: b.user.ID, Identity: b.at.ID, Event: &e, Messages: []core.NewMessage{m}, Now: b.now}
 	out, err := b.Note(b.ctx, note)
 	b.must(err)
 	again, err := b.Note(b.ctx, note)
@@ -258,11 +260,11 @@ func testStates(b *bench) {
 		return v
 	}
 	equal(b, "nothing yet", get("token"), "")
-	b.must(b.SetState(b.ctx, account, map[string]string{"token": "1", "room": "!a"}, core.Fence{}))
+	b.must(b.SetState(b.ctx, account, map[string]string{"token": "1", "room": "!a"}, store.Fence{}))
 	fence, held, err := b.Acquire(b.ctx, account, "w1", b.now, b.now.Add(time.Second))
 	b.must(err)
 	equal(b, "held", held, true)
-	old := core.Fence{Lease: account, Worker: "w1", N: fence}
+	old := store.Fence{Lease: account, Worker: "w1", N: fence}
 	b.must(b.SetState(b.ctx, account, map[string]string{"token": "2", "room": ""}, old))
 	equal(b, "token", get("token"), "2")
 	equal(b, "removed", get("room"), "")
@@ -299,12 +301,12 @@ func mustKey(b *bench) func(k core.AgentKey, err error) core.AgentKey {
 func testTranscript(b *bench) {
 	e, m := b.inbound("[voice 0:03]")
 	m.Attachments = []core.Attachment{{Kind: "voice", Ref: "r"}}
-	out := one(b, b.Append, core.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now,
+	out := one(b, b.Append, store.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now,
 		Events: []core.Inbound{e}, Messages: []core.NewMessage{m}})
 	j, err := b.Claim(b.ctx, b.due(core.QueueFetch + "telegram")[0], b.claim())
 	b.must(err)
 	later := b.now.Add(time.Hour)
-	b.must(b.SetAttachment(b.ctx, core.Fetched{User: b.user.ID, Message: out.Messages[0],
+	b.must(b.SetAttachment(b.ctx, store.Fetched{User: b.user.ID, Message: out.Messages[0],
 		Attachment: core.Attachment{Kind: "voice", Ref: "r", Path: "1/v", Unheard: later}, Text: "[voice 0:03: later]",
 		Tokens: 9, Lease: j.Lease}))
 	equal(b, "text until then", b.message(out.Messages[0]).Text, "[voice 0:03: later]")
@@ -314,7 +316,7 @@ func testTranscript(b *bench) {
 	b.must(err)
 	equal(b, "failures", j.Failures, 1)
 	equal(b, "unheard", b.message(out.Messages[0]).Attachments[0].Unheard.Equal(later), true)
-	f := core.Fetched{User: b.user.ID, Message: out.Messages[0], Attachment: core.Attachment{Kind: "voice", Ref: "r",
+	f := store.Fetched{User: b.user.ID, Message: out.Messages[0], Attachment: core.Attachment{Kind: "voice", Ref: "r",
 		Path: "1/v", Transcript: "buy milk"},
 		Text: "[voice 0:03: buy milk]", Tokens: 9, Lease: j.Lease}
 	b.must(b.SetAttachment(b.ctx, f))

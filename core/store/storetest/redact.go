@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -32,7 +34,7 @@ func testRedact(b *bench) {
 	t := b.turn("my secret is " + word)
 	target := b.native()
 	secret := t.Inputs[0]
-	b.must(b.Record(b.ctx, b.user.ID, core.CallRecord{Turn: t.ID, Step: 0, Index: 0, Tool: "search",
+	b.must(b.Record(b.ctx, b.user.ID, store.CallRecord{Turn: t.ID, Step: 0, Index: 0, Tool: "search",
 		Text: "found " + word}))
 	r := b.reply(t, "noted")
 	r.Messages = append([]core.NewMessage{
@@ -60,7 +62,7 @@ func testRedact(b *bench) {
 		b.t.Fatalf("the word was in only %d places before, too few for this test", n)
 	}
 
-	b.effects(core.Redact{Message: secret, At: b.now})
+	b.effects(effect.Redact{Message: secret, At: b.now})
 	b.missing(word)
 	m := b.message(secret)
 	equal(b, "redacted", m.Redacted, true)
@@ -72,7 +74,7 @@ func testRedact(b *bench) {
 	if n := b.message(b.newest()[1]).News; n == nil || n.Zone != "Europe/Paris" {
 		b.t.Errorf("got news %+v, want the zone", n)
 	}
-	b.effects(core.Redact{Message: secret, At: b.now})
+	b.effects(effect.Redact{Message: secret, At: b.now})
 }
 
 // newest returns the ids of the user's messages, newest first.
@@ -112,7 +114,7 @@ func (b *bench) headShowing(g core.Segment, l core.Loop, word string) {
 
 func testRedactRunning(b *bench) {
 	t := b.turn("oops")
-	out := b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
+	out := b.effects(effect.Redact{Message: t.Inputs[0], At: b.now})
 	equal(b, "asked", len(out.StopTurns) > 0, true)
 	f, err := b.Flags(b.ctx, b.user.ID, t.ID)
 	b.must(err)
@@ -123,10 +125,10 @@ func testRedactRunning(b *bench) {
 
 func testRedactPartly(b *bench) {
 	t := b.turn("one", "two")
-	b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
+	b.effects(effect.Redact{Message: t.Inputs[0], At: b.now})
 	f, err := b.Flags(b.ctx, b.user.ID, t.ID)
 	b.must(err)
-	equal(b, "flags", f, core.TurnFlags{Restart: 1})
+	equal(b, "flags", f, store.TurnFlags{Restart: 1})
 	b.must(b.RetryTurn(b.ctx, t, b.now, "down"))
 	again := b.take()
 	equal(b, "turn", again.ID, t.ID)
@@ -139,7 +141,7 @@ func testRedactWaiting(b *bench) {
 	a.Budget = core.Budget{TokensPerDay: 1000, Reserve: 100, Day: dayOf(b.now).Label, NextDay: dayOf(b.now).End}
 	t := one(b, b.Append, a).Turn
 	b.must(b.RetryTurn(b.ctx, t, b.now.Add(time.Minute), "down"))
-	b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
+	b.effects(effect.Redact{Message: t.Inputs[0], At: b.now})
 	b.now = b.now.Add(time.Hour)
 	equal(b, "turn", b.take() == nil, true)
 	equal(b, "due", len(b.due(turns)), 0)
@@ -150,7 +152,7 @@ func testRedactWaiting(b *bench) {
 
 func testRedactSending(b *bench) {
 	out := b.answer(b.turn("tell me"), "first", "second", "third")
-	b.effects(core.Redact{Message: out.Messages[0], At: b.now})
+	b.effects(effect.Redact{Message: out.Messages[0], At: b.now})
 	more, err := b.FinishPart(b.ctx, out.Delivery, 0, core.PartResult{State: core.DeliverySent,
 		Receipt: core.Receipt{NativeID: "n"}}, b.now)
 	b.must(err)
@@ -163,26 +165,26 @@ func testRedactAllParts(b *bench) {
 	t := b.turn("tell me")
 	out, err := b.Commit(b.ctx, b.reply(t, "first", "second"), nil)
 	b.must(err)
-	b.effects(core.Redact{Message: out.Messages[0], At: b.now})
+	b.effects(effect.Redact{Message: out.Messages[0], At: b.now})
 	equal(b, "delivery", b.takeDelivery() == nil, true)
 	equal(b, "due", len(b.due(deliveries)), 0)
 
 	done := b.answer(b.turn("and now?"), "third")
-	b.effects(core.Redact{Message: done.Messages[0], At: b.now})
+	b.effects(effect.Redact{Message: done.Messages[0], At: b.now})
 	b.now = b.now.Add(time.Hour)
 	equal(b, "a part that was sending, found again", b.takeDelivery() == nil, true)
 }
 
 func testRedactPending(b *bench) {
 	id := b.say(false, "never mind").Messages[0]
-	b.effects(core.Redact{Message: id, At: b.now})
+	b.effects(effect.Redact{Message: id, At: b.now})
 	equal(b, "turn", b.take() == nil, true)
 	equal(b, "due", len(b.due(turns)), 0)
 }
 
 func testEditRedacted(b *bench) {
 	id := b.say(false, "secret").Messages[0]
-	b.effects(core.Redact{Message: id, At: b.now})
+	b.effects(effect.Redact{Message: id, At: b.now})
 	b.must(b.edit(b.native(), "e9", "secret again"))
 	b.missing("secret")
 }
@@ -192,7 +194,7 @@ func testRedactOtherDay(b *bench) {
 	b.finalSummary(b.segment(), "monday", nil, first)
 	b.now = b.now.Add(24 * time.Hour)
 	second, _ := b.exchange("two", "2")
-	b.effects(core.Redact{Message: second, At: b.now})
+	b.effects(effect.Redact{Message: second, At: b.now})
 	g, err := b.Day(b.ctx, b.user.ID, dayOf(start()).Label)
 	b.must(err)
 	equal(b, "hidden", fmt.Sprint(g.Hidden, g.Stale, g.SummaryVersion), "false false 1")
@@ -208,8 +210,8 @@ func testRedactDuringTurn(b *bench) {
 	t = b.turn("and a new " + word)
 	r := b.reply(t, "a new "+word+", then")
 	r.Epoch = &core.Epoch{ID: t.ID, Start: 1, Head: []core.HeadPart{{Name: "today", Text: word, Segment: b.segment().ID}}}
-	b.effects(core.Redact{Message: old, At: b.now})
-	b.effects(core.Redact{Message: t.Inputs[0], At: b.now})
+	b.effects(effect.Redact{Message: old, At: b.now})
+	b.effects(effect.Redact{Message: t.Inputs[0], At: b.now})
 	out, err := b.Commit(b.ctx, r, nil)
 	b.must(err)
 	equal(b, "messages", len(out.Messages), 0)

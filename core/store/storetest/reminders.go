@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func reminderCases() []testCase {
@@ -20,7 +22,7 @@ func reminderCases() []testCase {
 func (b *bench) remind(text, cron string, source core.MessageID) core.Plan {
 	b.t.Helper()
 	id := core.PlanID(one(b, b.NewID, b.user.ID))
-	b.effects(core.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, ID: id, Text: text,
+	b.effects(effect.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, ID: id, Text: text,
 		DueAt: b.now.Add(time.Hour), Cron: cron,
 		Zone: "UTC", Source: source}, At: b.now})
 	r, err := b.Plan(b.ctx, b.user.ID, id)
@@ -30,7 +32,7 @@ func (b *bench) remind(text, cron string, source core.MessageID) core.Plan {
 
 // fire fires a reminder.
 func (b *bench) fire(r core.Plan, next time.Time) error {
-	return b.FirePlan(b.ctx, core.FirePlan{User: r.User, Due: r.DueAt, Next: next, Now: b.now,
+	return b.FirePlan(b.ctx, store.FirePlan{User: r.User, Due: r.DueAt, Next: next, Now: b.now,
 		Run:     core.Run{Plan: r.ID, Due: r.DueAt, State: core.RunDone},
 		Message: &core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: "⏰ " + r.Text, SentAt: b.now},
 		Deliveries: []core.NewDelivery{{To: b.at.Address, Identity: b.at.ID, Kind: core.DeliverReminder,
@@ -56,8 +58,8 @@ func testFire(b *bench) {
 	if len(ds) != 1 || ds[0].State != core.DeliverySent {
 		b.t.Errorf("got %+v, want one sent", ds)
 	}
-	err := second(b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID,
-		Effects: []core.Effect{core.CancelPlan{Plan: r.ID, At: b.now}}, Now: b.now}))
+	err := second(b.Note(b.ctx, store.Note{User: b.user.ID, Identity: b.at.ID,
+		Effects: []core.Effect{effect.CancelPlan{Plan: r.ID, At: b.now}}, Now: b.now}))
 	if !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("cancel: got %v, want ErrNotFound", err)
 	}
@@ -73,7 +75,7 @@ func testRecurring(b *bench) {
 		b.t.Errorf("got %+v", again)
 	}
 	b.sent(b.takeDelivery())
-	b.effects(core.CancelPlan{Plan: r.ID, At: b.now})
+	b.effects(effect.CancelPlan{Plan: r.ID, At: b.now})
 	if err := b.fire(again, next.Add(time.Hour)); !errors.Is(err, core.ErrChanged) {
 		b.t.Errorf("fired after it was cancelled: got %v", err)
 	}
@@ -82,15 +84,15 @@ func testRecurring(b *bench) {
 func testSnoozed(b *bench) {
 	r := b.remind("water the plants", "", 0)
 	until := b.now.Add(3 * time.Hour)
-	b.effects(core.SnoozePlan{Plan: r.ID, Until: until, At: b.now})
+	b.effects(effect.SnoozePlan{Plan: r.ID, Until: until, At: b.now})
 	b.now = b.now.Add(2 * time.Hour)
 	equal(b, "due before its new time", len(valueOf(b.DuePlans(b.ctx, b.now, 10))), 0)
 	if err := b.fire(r, time.Time{}); !errors.Is(err, core.ErrChanged) {
 		b.t.Errorf("fired at its old time: got %v, want ErrChanged", err)
 	}
 	snooze := func(until time.Time) error {
-		return second(b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
-			Effects: []core.Effect{core.SnoozePlan{Plan: r.ID, Until: until, At: b.now}}}))
+		return second(b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now,
+			Effects: []core.Effect{effect.SnoozePlan{Plan: r.ID, Until: until, At: b.now}}}))
 	}
 	if err := snooze(b.now); !errors.Is(err, core.ErrRefused) {
 		b.t.Errorf("postponed to now: got %v, want ErrRefused", err)
@@ -110,6 +112,6 @@ func testReminderRedacted(b *bench) {
 	b.now = b.now.Add(2 * time.Hour)
 	b.must(b.fire(r, time.Time{}))
 	b.sent(b.takeDelivery())
-	b.effects(core.Redact{Message: q, At: b.now})
+	b.effects(effect.Redact{Message: q, At: b.now})
 	b.missing("xylophone")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	ports "github.com/everthread/everthread/core/store"
 )
 
 // Searches describes the data and the queries that BenchSearch measures.
@@ -83,7 +84,7 @@ func (b *bench) search(store Store, s Searches, n int) {
 		b.t.Fatal(err)
 	}
 	terms := s.Terms(s.queries[n%len(s.queries)])
-	postings, err := store.Match(b.ctx, core.MatchQuery{User: searcher, Kind: core.DocMessage,
+	postings, err := store.Match(b.ctx, ports.MatchQuery{User: searcher, Kind: core.DocMessage,
 		Terms: terms, Limit: 20_000})
 	if err != nil || len(postings) == 0 {
 		b.t.Fatalf("got %d postings of %q, %v", len(postings), terms, err)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 )
 
 // testUnlinkSessions checks that unlinking an identity ends the sessions that were signed in
@@ -11,7 +12,7 @@ import (
 func testUnlinkSessions(b *bench) {
 	phone := b.identity(b.user.ID, "Ada", "112")
 	through := func(a core.Address, hash string) {
-		b.effects(core.NewWebLink{Code: core.Code{Hash: hash, Address: a, Created: b.now,
+		b.effects(effect.NewWebLink{Code: core.Code{Hash: hash, Address: a, Created: b.now,
 			Expires: b.now.Add(15 * time.Minute)}})
 		u, until, err := b.SignsIn(b.ctx, hash, b.now)
 		b.must(err)
@@ -25,7 +26,7 @@ func testUnlinkSessions(b *bench) {
 	through(core.Address{}, "unknown")
 	_, _, err := b.SignsIn(b.ctx, "home", b.now)
 	b.notFound("a code that was used", err)
-	b.effects(core.Unlink{Identity: phone.ID, At: b.now})
+	b.effects(effect.Unlink{Identity: phone.ID, At: b.now})
 	s, _, err := b.Session(b.ctx, "home", b.now)
 	b.must(err)
 	equal(b, "through", s.Identity, b.at.ID)

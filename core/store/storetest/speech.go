@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func speechCases() []testCase {
@@ -35,7 +37,7 @@ func (b *bench) voiced(question, answer string) core.MessageID {
 }
 
 // speaking claims the job of the next reply to be spoken, with its result.
-func (b *bench) speaking(at core.Address) (*core.Job, core.Spoken) {
+func (b *bench) speaking(at core.Address) (*core.Job, store.Spoken) {
 	b.t.Helper()
 	refs := b.due(core.QueueSpeak)
 	refs = slices.DeleteFunc(refs, func(r core.JobRef) bool { return r.User != b.user.ID })
@@ -46,7 +48,7 @@ func (b *bench) speaking(at core.Address) (*core.Job, core.Spoken) {
 	b.must(err)
 	a := core.Attachment{Kind: "voice", Name: "voice.ogg", MIME: "audio/ogg", Path: "1/speech", Size: 9,
 		Duration: 2 * time.Second}
-	return j, core.Spoken{User: b.user.ID, Message: core.MessageID(j.Ref), Attachment: a, Lease: j.Lease, Now: b.now,
+	return j, store.Spoken{User: b.user.ID, Message: core.MessageID(j.Ref), Attachment: a, Lease: j.Lease, Now: b.now,
 		Delivery: core.NewDelivery{To: at, Kind: core.DeliverVoice, Parts: []core.Part{{Attachment: &a}}}}
 }
 
@@ -116,8 +118,8 @@ func testSpokenForgotten(b *bench) {
 	m := b.voiced("what is for lunch?", "soup")
 	_, s := b.speaking(b.at.Address)
 	b.must(b.Spoken(b.ctx, s))
-	out, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
-		Effects: []core.Effect{core.Redact{Message: m, At: b.now}}})
+	out, err := b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now,
+		Effects: []core.Effect{effect.Redact{Message: m, At: b.now}}})
 	b.must(err)
 	equal(b, "files that go", slices.Contains(out.Files, "1/speech"), true)
 	j, err := b.Claim(b.ctx, b.only(core.QueueRemove), b.claim())
@@ -132,8 +134,8 @@ func testSpokenForgotten(b *bench) {
 func testSpokenGone(b *bench) {
 	m := b.voiced("what is for lunch?", "soup")
 	_, s := b.speaking(b.at.Address)
-	b.must(second(b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
-		Effects: []core.Effect{core.Redact{Message: m, At: b.now}}})))
+	b.must(second(b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now,
+		Effects: []core.Effect{effect.Redact{Message: m, At: b.now}}})))
 	if err := b.Store.Spoken(b.ctx, s); !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("got %v", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func standingCases() []testCase {
@@ -20,8 +22,8 @@ func standingCases() []testCase {
 }
 
 // always returns an effect that adds an instruction of 10 tokens.
-func (b *bench) always(text string) core.AddInstruction {
-	return core.AddInstruction{Instruction: core.Instruction{Text: text, Tokens: 10}, Digest: "digest of " + text,
+func (b *bench) always(text string) effect.AddInstruction {
+	return effect.AddInstruction{Instruction: core.Instruction{Text: text, Tokens: 10}, Digest: "digest of " + text,
 		Max: 3, MaxTokens: 35, At: b.now}
 }
 
@@ -52,13 +54,13 @@ func testStanding(b *bench) {
 	b.effects(b.always("one"))
 	b.effects(b.always("two"), b.always("one"))
 	equal(b, "wants", b.wants(), "one, two")
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{b.always("three"),
+	_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{b.always("three"),
 		b.always("four")}})
 	equal(b, "a fourth", errors.Is(err, core.ErrRefused), true)
 	equal(b, "wants", b.wants(), "one, two")
 	long := b.always("long")
 	long.Instruction.Tokens = 16
-	_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{long}})
+	_, err = b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{long}})
 	equal(b, "too long", errors.Is(err, core.ErrRefused), true)
 	b.effects(b.always("three"))
 	list, err := b.Instructions(b.ctx, b.user.ID)
@@ -74,7 +76,7 @@ func testStanding(b *bench) {
 		b.effects(unbounded)
 	}
 	unbounded.Digest = "one more"
-	_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{unbounded}})
+	_, err = b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{unbounded}})
 	equal(b, "more than a store keeps", errors.Is(err, core.ErrRefused), true)
 }
 
@@ -107,11 +109,11 @@ func testStandingRemoved(b *bench) {
 	equal(b, "shown", b.head(t), "Always:\n- \"say \\\"xylophone\\\"\"\n- \"be brief\"")
 	list, err := b.Instructions(b.ctx, b.user.ID)
 	b.must(err)
-	b.effects(core.RemoveInstruction{Instruction: list[0].ID, At: b.now})
+	b.effects(effect.RemoveInstruction{Instruction: list[0].ID, At: b.now})
 	equal(b, "wants", b.wants(), "be brief")
 	equal(b, "kept", b.head(t), "Always:\n- [removed]\n- \"be brief\"")
-	_, err = b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
-		Effects: []core.Effect{core.RemoveInstruction{Instruction: list[0].ID, At: b.now}}})
+	_, err = b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now,
+		Effects: []core.Effect{effect.RemoveInstruction{Instruction: list[0].ID, At: b.now}}})
 	equal(b, "again", errors.Is(err, core.ErrNotFound), true)
 }
 
@@ -119,14 +121,14 @@ func testStandingForgotten(b *bench) {
 	const word = "xylophone"
 	e, m := b.inbound("/always say " + word)
 	m.Kind = core.KindCommand
-	one(b, b.Note, core.Note{User: b.user.ID, Identity: b.at.ID, Event: &e, Command: &m, Now: b.now,
+	one(b, b.Note, store.Note{User: b.user.ID, Identity: b.at.ID, Event: &e, Command: &m, Now: b.now,
 		Effects: []core.Effect{b.always("say " + word)}})
 	list, err := b.Instructions(b.ctx, b.user.ID)
 	b.must(err)
 	equal(b, "source", b.message(list[0].Source).Text, "/always say "+word)
 	b.standingHead("say "+word, "be brief")
 	before := b.changed()
-	b.effects(core.Redact{Message: list[0].Source, At: b.now})
+	b.effects(effect.Redact{Message: list[0].Source, At: b.now})
 	equal(b, "wants", b.wants(), "")
 	equal(b, "counted", b.changed() > before, true)
 	b.missing(word)
@@ -136,7 +138,7 @@ func testStandingMeanwhile(b *bench) {
 	b.effects(b.always("gone"), b.always("stays"))
 	list, err := b.Instructions(b.ctx, b.user.ID)
 	b.must(err)
-	b.effects(core.RemoveInstruction{Instruction: list[0].ID, At: b.now})
+	b.effects(effect.RemoveInstruction{Instruction: list[0].ID, At: b.now})
 	t := b.standingHead("gone", "stays")
 	equal(b, "kept", b.head(t), "Always:\n- [removed]\n- \"stays\"")
 }
@@ -168,11 +170,11 @@ func testStandingCounted(b *bench) {
 	equal(b, "after one", b.changed(), 1)
 	list, err := b.Instructions(b.ctx, b.user.ID)
 	b.must(err)
-	_, err = other.Note(b.ctx, core.Note{User: other.user.ID, Now: b.now,
-		Effects: []core.Effect{core.RemoveInstruction{Instruction: list[0].ID, At: b.now}}})
+	_, err = other.Note(b.ctx, store.Note{User: other.user.ID, Now: b.now,
+		Effects: []core.Effect{effect.RemoveInstruction{Instruction: list[0].ID, At: b.now}}})
 	equal(b, "another user's", errors.Is(err, core.ErrNotFound), true)
 	equal(b, "seen by another user", other.wants(), "")
-	b.effects(core.RemoveInstruction{Instruction: list[0].ID, At: b.now})
+	b.effects(effect.RemoveInstruction{Instruction: list[0].ID, At: b.now})
 	equal(b, "after two", b.changed(), 2)
 	equal(b, "of another user", other.changed(), 0)
 }

@@ -1,4 +1,4 @@
-// Package storetest is the conformance suite of core.Store, which every engine passes. Each case is
+// Package storetest is the conformance suite of store.Store, which every engine passes. Each case is
 // named as a sentence of the contract, and after each one Check verifies the invariants of the raw
 // tables.
 package storetest
@@ -14,11 +14,12 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Store is a store under test, with access to its tables.
 type Store interface {
-	core.Store
+	store.Store
 	// DB returns the writing pool.
 	DB() *sql.DB
 	// Commits returns the number of committed writing transactions.
@@ -184,8 +185,8 @@ func (b *bench) claim() core.Claim {
 }
 
 // batch returns an Append of messages with these texts.
-func (b *bench) batch(claim bool, texts ...string) core.Append {
-	a := core.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now}
+func (b *bench) batch(claim bool, texts ...string) store.Append {
+	a := store.Append{User: b.user.ID, Identity: b.at.ID, Now: b.now, RunAt: b.now}
 	for _, text := range texts {
 		e, m := b.inbound(text)
 		a.Events, a.Messages = append(a.Events, e), append(a.Messages, m)
@@ -198,7 +199,7 @@ func (b *bench) batch(claim bool, texts ...string) core.Append {
 }
 
 // say appends messages; with claim, their turn is claimed in the same call.
-func (b *bench) say(claim bool, texts ...string) core.Appended {
+func (b *bench) say(claim bool, texts ...string) store.Appended {
 	b.t.Helper()
 	return one(b, b.Append, b.batch(claim, texts...))
 }
@@ -227,7 +228,7 @@ func (b *bench) reply(t *core.Turn, parts ...string) core.Reply {
 }
 
 // answer commits a reply to a turn; its delivery is claimed.
-func (b *bench) answer(t *core.Turn, parts ...string) core.Committed {
+func (b *bench) answer(t *core.Turn, parts ...string) store.Committed {
 	b.t.Helper()
 	c := b.claim()
 	out, err := b.Commit(b.ctx, b.reply(t, parts...), &c)
@@ -298,9 +299,9 @@ func (b *bench) takeDelivery() *core.Delivery {
 }
 
 // effects applies effects in a note.
-func (b *bench) effects(effects ...core.Effect) core.Noted {
+func (b *bench) effects(effects ...core.Effect) store.Noted {
 	b.t.Helper()
-	return one(b, b.Note, core.Note{User: b.user.ID, Identity: b.at.ID, Effects: effects, Now: b.now})
+	return one(b, b.Note, store.Note{User: b.user.ID, Identity: b.at.ID, Effects: effects, Now: b.now})
 }
 
 // texts lists the texts of a thread in the order of display.
@@ -334,7 +335,7 @@ func (b *bench) message(id core.MessageID) core.Message {
 }
 
 // query returns a window query without tight bounds.
-func query() core.WindowQuery { return core.WindowQuery{Tokens: 100_000, Limit: 1000} }
+func query() store.WindowQuery { return store.WindowQuery{Tokens: 100_000, Limit: 1000} }
 
 func roadCases() []testCase {
 	return []testCase{{"a message is answered in three commits", func(b *bench) {

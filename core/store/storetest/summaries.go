@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func summaryCases() []testCase {
@@ -33,7 +35,7 @@ func summaryCases() []testCase {
 // summaryJob claims a summary job of a segment, and queues it first if necessary.
 func (b *bench) summaryJob(g core.Segment) core.Lease {
 	b.t.Helper()
-	b.must(b.Enqueue(b.ctx, core.NewJob{User: b.user.ID, Queue: core.QueueSummarize, Key: core.SummaryKey,
+	b.must(b.Enqueue(b.ctx, store.NewJob{User: b.user.ID, Queue: core.QueueSummarize, Key: core.SummaryKey,
 		Ref: int64(g.ID), RunAt: b.now, Unique: true}))
 	j, err := b.Claim(b.ctx, b.only(core.QueueSummarize), b.claim())
 	b.must(err)
@@ -41,9 +43,9 @@ func (b *bench) summaryJob(g core.Segment) core.Lease {
 }
 
 // put returns a summary of a segment in its current state.
-func (b *bench) put(g core.Segment, final bool, text string, covers ...core.MessageID) core.PutSummary {
+func (b *bench) put(g core.Segment, final bool, text string, covers ...core.MessageID) store.PutSummary {
 	b.t.Helper()
-	p := core.PutSummary{Summary: core.Summary{User: b.user.ID, Segment: g.ID, Markdown: text, Tokens: 3,
+	p := store.PutSummary{Summary: core.Summary{User: b.user.ID, Segment: g.ID, Markdown: text, Tokens: 3,
 		Covers: core.NewIDSet(covers...), Model: "m", Usage: core.Usage{Prompt: 10}},
 		Edits: g.Edits, Lease: b.summaryJob(g), Final: final, Post: core.PostDue, Day: dayOf(b.now).Label, Now: b.now,
 		Entry: core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, Text: text, SentAt: b.now}}
@@ -87,7 +89,7 @@ func (b *bench) finalSummary(g core.Segment, text string, loops []string, covers
 	p := b.put(g, true, text, covers...)
 	p.SameLoop = sameLoop
 	for _, l := range loops {
-		p.Loops = append(p.Loops, core.NamedLoop{Text: l, Sources: covers[:1]})
+		p.Loops = append(p.Loops, store.NamedLoop{Text: l, Sources: covers[:1]})
 	}
 	b.must(b.PutSummary(b.ctx, p))
 }
@@ -109,8 +111,8 @@ func (b *bench) postOf(g core.Segment, text string) {
 	b.sent(b.takeDelivery())
 }
 
-func (b *bench) post(g core.Segment, text string) core.PutPost {
-	return core.PutPost{User: b.user.ID, Segment: g.ID, State: core.PostDone, Now: b.now,
+func (b *bench) post(g core.Segment, text string) store.PutPost {
+	return store.PutPost{User: b.user.ID, Segment: g.ID, State: core.PostDone, Now: b.now,
 		Message: core.NewMessage{Role: core.RoleAssistant, Kind: core.KindDayPost, Text: text, SentAt: b.now},
 		Deliveries: []core.NewDelivery{{To: b.at.Address, Identity: b.at.ID, Kind: core.DeliverPost,
 			Parts: []core.Part{{Text: text}}}}}
@@ -196,7 +198,7 @@ func testLoops(b *bench) {
 		p := b.put(b.segment(), false, "s", q)
 		p.SameLoop = sameLoop
 		for _, text := range texts {
-			p.Loops = append(p.Loops, core.NamedLoop{Text: text, Sources: []core.MessageID{q}})
+			p.Loops = append(p.Loops, store.NamedLoop{Text: text, Sources: []core.MessageID{q}})
 		}
 		b.must(b.PutSummary(b.ctx, p))
 		b.now = b.now.Add(time.Minute)
@@ -210,7 +212,7 @@ func testLoops(b *bench) {
 	equal(b, "loops", len(list), 2)
 	equal(b, "newest mention", list[0].Text, "The door")
 	equal(b, "source", list[0].Sources[0], q)
-	b.effects(core.CloseLoop{Loop: list[0].ID, At: b.now})
+	b.effects(effect.CloseLoop{Loop: list[0].ID, At: b.now})
 	list, err = b.Loops(b.ctx, b.user.ID, 10)
 	b.must(err)
 	equal(b, "open", len(list), 1)
@@ -227,7 +229,7 @@ func testLoopDates(b *bench) {
 	b.now = b.now.AddDate(1, 0, 0)
 	p := b.put(g, false, "s", first, answer, second)
 	p.SameLoop = sameLoop
-	p.Loops = []core.NamedLoop{{Text: "The door", Sources: []core.MessageID{first}},
+	p.Loops = []store.NamedLoop{{Text: "The door", Sources: []core.MessageID{first}},
 		{Text: "the window", Sources: []core.MessageID{second, first}}}
 	b.must(b.PutSummary(b.ctx, p))
 	dates := func(opened, mentioned time.Time) {
@@ -243,11 +245,11 @@ func testLoopDates(b *bench) {
 	}
 	dates(begin, begin)
 	p = b.put(g, false, "s", first, answer, second)
-	p.SameLoop, p.Loops = sameLoop, []core.NamedLoop{{Text: "the door", Sources: []core.MessageID{second}}}
+	p.SameLoop, p.Loops = sameLoop, []store.NamedLoop{{Text: "the door", Sources: []core.MessageID{second}}}
 	b.must(b.PutSummary(b.ctx, p))
 	dates(begin, b.message(second).SentAt)
-	b.effects(core.OpenLoop{Loop: core.Loop{Text: "call Léa", Sources: []core.MessageID{first}}, At: b.now},
-		core.OpenLoop{Loop: core.Loop{Text: "no message", Sources: []core.MessageID{9999}}, At: b.now})
+	b.effects(effect.OpenLoop{Loop: core.Loop{Text: "call Léa", Sources: []core.MessageID{first}}, At: b.now},
+		effect.OpenLoop{Loop: core.Loop{Text: "no message", Sources: []core.MessageID{9999}}, At: b.now})
 	list, err := b.Loops(b.ctx, b.user.ID, 10)
 	b.must(err)
 	for _, l := range list {
@@ -262,7 +264,7 @@ func testFailSummary(b *bench) {
 	g := b.segment()
 	b.summary(g, false, "so far", q, a)
 	began := b.now
-	f := core.FailedSummary{User: b.user.ID, Segment: g.ID, Lease: b.summaryJob(g), Cause: "down", Config: "old",
+	f := store.FailedSummary{User: b.user.ID, Segment: g.ID, Lease: b.summaryJob(g), Cause: "down", Config: "old",
 		Since: began, RetryAt: b.now.Add(time.Hour), Post: core.PostDue, Now: b.now}
 	b.must(b.FailSummary(b.ctx, f))
 	g = b.segment()
@@ -315,7 +317,7 @@ func testMissedPost(b *bench) {
 	b.exchange("one", "1")
 	g := b.segment()
 	b.now = g.Day.Finalize
-	b.must(b.FailSummary(b.ctx, core.FailedSummary{User: b.user.ID, Segment: g.ID, Lease: b.summaryJob(g),
+	b.must(b.FailSummary(b.ctx, store.FailedSummary{User: b.user.ID, Segment: g.ID, Lease: b.summaryJob(g),
 		Cause:   "down",
 		RetryAt: b.now.Add(time.Hour), Post: core.PostDue, Now: b.now}))
 	posts := func(expired time.Time, want int) {
@@ -339,7 +341,7 @@ func testSettled(b *bench) {
 	q, _ := b.exchange("one", "1")
 	p := b.put(b.segment(), false, "s", q)
 	p.SameLoop = sameLoop
-	p.Loops = []core.NamedLoop{{Text: "the door", Sources: []core.MessageID{q}, Due: b.now.Add(time.Hour)},
+	p.Loops = []store.NamedLoop{{Text: "the door", Sources: []core.MessageID{q}, Due: b.now.Add(time.Hour)},
 		{Text: "the window", Sources: []core.MessageID{q}}}
 	b.must(b.PutSummary(b.ctx, p))
 	find := func(text string) core.Loop {
@@ -359,15 +361,15 @@ func testSettled(b *bench) {
 	b.now = b.now.Add(time.Minute)
 	again, _ := b.exchange("two", "2")
 	p = b.put(b.segment(), false, "s", again)
-	p.Loops = []core.NamedLoop{{Loop: window.ID, Text: "the upper window", Sources: []core.MessageID{again}}}
+	p.Loops = []store.NamedLoop{{Loop: window.ID, Text: "the upper window", Sources: []core.MessageID{again}}}
 	p.Settled = []core.LoopID{door.ID}
 	b.must(b.PutSummary(b.ctx, p))
 	window = find("the upper window")
 	equal(b, "sources", len(window.Sources), 2)
 	equal(b, "mentioned", window.Mentioned.Equal(b.message(again).SentAt), true)
-	gone := core.Undoable{Kind: core.UndoLoop, ID: int64(door.ID), Text: "the door", Ended: true}
+	gone := effect.Undoable{Kind: effect.UndoLoop, ID: int64(door.ID), Text: "the door", Ended: true}
 	b.wantUndoable(int64(door.ID), gone)
-	b.effects(core.Undo{X: gone, At: b.now})
+	b.effects(effect.Undo{X: gone, At: b.now})
 	find("the door")
 }
 
@@ -390,7 +392,7 @@ func testSummaryFenced(b *bench) {
 	b.now = b.now.Add(time.Hour)
 	fresh, err := b.Claim(b.ctx, b.only(core.QueueSummarize), b.claim())
 	b.must(err)
-	f := core.FailedSummary{User: b.user.ID, Segment: g.ID, Lease: p.Lease, Cause: "x", Now: b.now}
+	f := store.FailedSummary{User: b.user.ID, Segment: g.ID, Lease: p.Lease, Cause: "x", Now: b.now}
 	for _, err := range []error{b.PutSummary(b.ctx, p), b.FailSummary(b.ctx, f)} {
 		equal(b, "fenced", errors.Is(err, core.ErrFenced), true)
 	}
@@ -431,7 +433,7 @@ func testDuePosts(b *bench) {
 	b.must(err)
 	equal(b, "newest", posts[0].Day.Label, "2026-11-21")
 	equal(b, "next", posts[1].Day.Label, "2026-11-20")
-	b.must(b.PutPost(b.ctx, core.PutPost{User: b.user.ID, Segment: posts[0].ID, State: core.PostSkipped, Now: b.now}))
+	b.must(b.PutPost(b.ctx, store.PutPost{User: b.user.ID, Segment: posts[0].ID, State: core.PostSkipped, Now: b.now}))
 }
 
 func testSummarizeEffect(b *bench) {
@@ -439,7 +441,7 @@ func testSummarizeEffect(b *bench) {
 	b.summary(b.segment(), false, "s", q)
 	edits := b.segment().Edits
 	for range 2 {
-		b.effects(core.Summarize{Segment: b.segment().ID, At: b.now})
+		b.effects(effect.Summarize{Segment: b.segment().ID, At: b.now})
 	}
 	equal(b, "stale", b.segment().Stale, true)
 	equal(b, "jobs", len(b.due(core.QueueSummarize)), 1)

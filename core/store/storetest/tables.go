@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlstore"
 )
 
@@ -163,10 +165,10 @@ func testForgotten(b *bench) {
 			b.fillRow(t, columns[t.Name], u.ID, m)
 		}
 	}
-	g.effects(core.Redact{Message: m, At: g.now})
+	g.effects(effect.Redact{Message: m, At: g.now})
 	traces, err := b.Traces(b.ctx, u.ID, "heffalump")
 	b.must(err)
-	traces = slices.DeleteFunc(traces, func(t core.Trace) bool {
+	traces = slices.DeleteFunc(traces, func(t store.Trace) bool {
 		return strings.HasPrefix(t.Where,
 			"file ")
 	}) // scrubbed later

@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // wantUndoable checks what can be undone under a number.
-func (b *bench) wantUndoable(id int64, want core.Undoable) {
+func (b *bench) wantUndoable(id int64, want effect.Undoable) {
 	b.t.Helper()
 	got, err := b.Undoable(b.ctx, b.user.ID, id, b.now)
 	if want.Kind == "" {
@@ -33,7 +35,7 @@ func testTainted(b *bench) {
 		b.t.Errorf("messages: %+v", ms)
 	}
 	p := b.put(b.segment(), false, "they said: pay", ms[0].ID, ms[1].ID)
-	p.Summary.Tainted, p.Loops = true, []core.NamedLoop{{Text: "pay", Sources: []core.MessageID{ms[1].ID}}}
+	p.Summary.Tainted, p.Loops = true, []store.NamedLoop{{Text: "pay", Sources: []core.MessageID{ms[1].ID}}}
 	b.must(b.PutSummary(b.ctx, p))
 	ss, err := b.Summaries(b.ctx, b.user.ID, b.segment().ID, 1)
 	b.must(err)
@@ -49,12 +51,12 @@ func testTainted(b *bench) {
 func testUndo(b *bench) {
 	id := func() int64 { return one(b, b.NewID, b.user.ID) }
 	item, loop, reminder := id(), id(), id()
-	add := core.AddItem{Item: core.Item{ID: core.ItemID(item), Theme: "birds", Type: core.ItemFact,
+	add := effect.AddItem{Item: core.Item{ID: core.ItemID(item), Theme: "birds", Type: core.ItemFact,
 		Content: "likes herons"}, Digest: "herons", Theme: core.Theme{Name: "Birds"}, At: b.now}
-	open := core.OpenLoop{Loop: core.Loop{ID: core.LoopID(loop), Text: "the door"}, At: b.now}
-	set := core.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, ID: core.PlanID(reminder), Text: "tea",
+	open := effect.OpenLoop{Loop: core.Loop{ID: core.LoopID(loop), Text: "the door"}, At: b.now}
+	set := effect.SetPlan{Plan: core.Plan{Kind: core.PlanReminder, ID: core.PlanID(reminder), Text: "tea",
 		DueAt: b.now.Add(time.Hour), Zone: "UTC"}, At: b.now}
-	b.effects(core.Taint(add), core.Taint(open), core.Taint(set))
+	b.effects(effect.Taint(add), effect.Taint(open), effect.Taint(set))
 	i, err := b.Item(b.ctx, b.user.ID, core.ItemID(item))
 	b.must(err)
 	r, err := b.Plan(b.ctx, b.user.ID, core.PlanID(reminder))
@@ -62,32 +64,32 @@ func testUndo(b *bench) {
 	ts, err := b.Themes(b.ctx, b.user.ID, 1)
 	b.must(err)
 	equal(b, "marks", [3]bool{i.Tainted, r.Tainted, ts[0].Tainted}, [3]bool{true, true, true})
-	made := []core.Undoable{{Kind: core.UndoItem, ID: item, Text: "likes herons"},
-		{Kind: core.UndoLoop, ID: loop, Text: "the door"}, {Kind: core.UndoReminder, ID: reminder, Text: "tea"}}
+	made := []effect.Undoable{{Kind: effect.UndoItem, ID: item, Text: "likes herons"},
+		{Kind: effect.UndoLoop, ID: loop, Text: "the door"}, {Kind: effect.UndoReminder, ID: reminder, Text: "tea"}}
 	for _, x := range made {
 		b.wantUndoable(x.ID, x)
-		b.effects(core.Undo{X: x, At: b.now})
-		b.wantUndoable(x.ID, core.Undoable{})
-		if _, err := b.Note(b.ctx, core.Note{User: b.user.ID, Identity: b.at.ID,
-			Effects: []core.Effect{core.Undo{X: x, At: b.now}}, Now: b.now}); !errors.Is(err, core.ErrRefused) {
+		b.effects(effect.Undo{X: x, At: b.now})
+		b.wantUndoable(x.ID, effect.Undoable{})
+		if _, err := b.Note(b.ctx, store.Note{User: b.user.ID, Identity: b.at.ID,
+			Effects: []core.Effect{effect.Undo{X: x, At: b.now}}, Now: b.now}); !errors.Is(err, core.ErrRefused) {
 			b.t.Errorf("%s was undone twice: %v", x.Text, err)
 		}
 	}
 	add.Item.ID, open.Loop.ID, set.Plan.ID = core.ItemID(id()), core.LoopID(id()), core.PlanID(id())
 	b.effects(add, open, set)
 	for _, n := range []int64{int64(add.Item.ID), int64(open.Loop.ID), int64(set.Plan.ID)} {
-		b.wantUndoable(n, core.Undoable{}) // the user's own words
+		b.wantUndoable(n, effect.Undoable{}) // the user's own words
 	}
-	b.effects(core.Taint(core.ArchiveItem{Item: add.Item.ID, At: b.now}),
-		core.Taint(core.CloseLoop{Loop: open.Loop.ID, At: b.now}),
-		core.Taint(core.CancelPlan{Plan: set.Plan.ID, At: b.now}))
-	ended := []core.Undoable{{Kind: core.UndoItem, ID: int64(add.Item.ID), Text: "likes herons", Ended: true},
-		{Kind: core.UndoLoop, ID: int64(open.Loop.ID), Text: "the door", Ended: true},
-		{Kind: core.UndoReminder, ID: int64(set.Plan.ID), Text: "tea", Ended: true}}
+	b.effects(effect.Taint(effect.ArchiveItem{Item: add.Item.ID, At: b.now}),
+		effect.Taint(effect.CloseLoop{Loop: open.Loop.ID, At: b.now}),
+		effect.Taint(effect.CancelPlan{Plan: set.Plan.ID, At: b.now}))
+	ended := []effect.Undoable{{Kind: effect.UndoItem, ID: int64(add.Item.ID), Text: "likes herons", Ended: true},
+		{Kind: effect.UndoLoop, ID: int64(open.Loop.ID), Text: "the door", Ended: true},
+		{Kind: effect.UndoReminder, ID: int64(set.Plan.ID), Text: "tea", Ended: true}}
 	for _, x := range ended {
 		b.wantUndoable(x.ID, x)
-		b.effects(core.Undo{X: x, At: b.now})
-		b.wantUndoable(x.ID, core.Undoable{})
+		b.effects(effect.Undo{X: x, At: b.now})
+		b.wantUndoable(x.ID, effect.Undoable{})
 	}
 	ls, err := b.Loops(b.ctx, b.user.ID, 10)
 	b.must(err)
@@ -98,9 +100,9 @@ func testUndo(b *bench) {
 	if len(ls) != 1 || ls[0].Tainted || len(rs) != 1 || rs[0].Tainted || i.Status != core.ItemActive || i.Tainted {
 		b.t.Errorf("restored: %+v, %+v, %+v", ls, rs, i)
 	}
-	b.effects(core.Taint(core.CancelPlan{Plan: set.Plan.ID, At: b.now}))
+	b.effects(effect.Taint(effect.CancelPlan{Plan: set.Plan.ID, At: b.now}))
 	b.now = b.now.Add(2 * time.Hour)
-	b.wantUndoable(int64(set.Plan.ID), core.Undoable{}) // no longer due
+	b.wantUndoable(int64(set.Plan.ID), effect.Undoable{}) // no longer due
 	other, _ := b.person("Eve", core.RoleMember, "667")
 	_, err = b.Undoable(b.ctx, other.ID, loop, b.now)
 	b.notFound("somebody else's", err)

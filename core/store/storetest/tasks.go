@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func taskCases() []testCase {
@@ -26,7 +28,7 @@ func taskCases() []testCase {
 func (b *bench) task(text, cron string, source core.MessageID) core.Plan {
 	b.t.Helper()
 	id := core.PlanID(one(b, b.NewID, b.user.ID))
-	b.effects(core.SetPlan{Plan: core.Plan{Kind: core.PlanTask, ID: id, Text: text, DueAt: b.now.Add(time.Hour),
+	b.effects(effect.SetPlan{Plan: core.Plan{Kind: core.PlanTask, ID: id, Text: text, DueAt: b.now.Add(time.Hour),
 		Cron: cron, Zone: "UTC",
 		Source: source}, At: b.now, Max: 10})
 	k, err := b.Plan(b.ctx, b.user.ID, id)
@@ -35,8 +37,8 @@ func (b *bench) task(text, cron string, source core.MessageID) core.Plan {
 }
 
 // fires returns an occurrence of a task whose turn may use 100 of 250 tokens for tasks.
-func (b *bench) fires(k core.Plan, next time.Time) core.FirePlan {
-	return core.FirePlan{User: b.user.ID, Due: k.DueAt, Next: next, Identity: b.at.ID, Now: b.now,
+func (b *bench) fires(k core.Plan, next time.Time) store.FirePlan {
+	return store.FirePlan{User: b.user.ID, Due: k.DueAt, Next: next, Identity: b.at.ID, Now: b.now,
 		Run: core.Run{Plan: k.ID, Due: k.DueAt, State: core.RunStarted},
 		Instruction: &core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: k.Text, Tokens: 5, SentAt: b.now,
 			Day: dayOf(b.now), Task: &core.TaskMark{Due: k.DueAt, Set: k.CreatedAt}},
@@ -192,21 +194,21 @@ func testTaskAlone(b *bench) {
 
 func testTaskPaused(b *bench) {
 	k := b.task("tell the news", "0 * * * *", 0)
-	b.effects(core.PausePlan{Plan: k.ID, At: b.now})
+	b.effects(effect.PausePlan{Plan: k.ID, At: b.now})
 	b.now = b.now.Add(2 * time.Hour)
 	equal(b, "due", len(valueOf(b.DuePlans(b.ctx, b.now, 10))), 0)
 	equal(b, "listed", len(valueOf(b.OpenPlans(b.ctx, b.user.ID, core.PlanTask, 10))), 1)
-	b.effects(core.ResumePlan{Plan: k.ID, Due: b.now, At: b.now})
+	b.effects(effect.ResumePlan{Plan: k.ID, Due: b.now, At: b.now})
 	equal(b, "due", len(valueOf(b.DuePlans(b.ctx, b.now, 10))), 1)
-	b.effects(core.CancelPlan{Plan: k.ID, At: b.now})
+	b.effects(effect.CancelPlan{Plan: k.ID, At: b.now})
 	equal(b, "listed", len(valueOf(b.OpenPlans(b.ctx, b.user.ID, core.PlanTask, 10))), 0)
-	err := second(b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
-		Effects: []core.Effect{core.ResumePlan{Plan: k.ID, Due: b.now, At: b.now}}}))
+	err := second(b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now,
+		Effects: []core.Effect{effect.ResumePlan{Plan: k.ID, Due: b.now, At: b.now}}}))
 	equal(b, "resumed after cancellation", errors.Is(err, core.ErrNotFound), true)
-	full := core.SetPlan{Plan: core.Plan{Kind: core.PlanTask, Text: "one more", DueAt: b.now, Zone: "UTC"}, Max: 1,
+	full := effect.SetPlan{Plan: core.Plan{Kind: core.PlanTask, Text: "one more", DueAt: b.now, Zone: "UTC"}, Max: 1,
 		At: b.now}
 	b.effects(full)
-	err = second(b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{full}}))
+	err = second(b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now, Effects: []core.Effect{full}}))
 	equal(b, "one too many", errors.Is(err, core.ErrRefused), true)
 }
 
@@ -219,7 +221,7 @@ func testTaskRedacted(b *bench) {
 	k = valueOf(b.Plan(b.ctx, b.user.ID, k.ID))
 	b.now = b.now.Add(time.Hour)
 	b.must(b.FirePlan(b.ctx, b.fires(k, k.DueAt.Add(time.Hour)))) // its turn has not begun
-	b.effects(core.Redact{Message: q, At: b.now})
+	b.effects(effect.Redact{Message: q, At: b.now})
 	b.missing("xylophone")
 	_, err := b.Plan(b.ctx, b.user.ID, k.ID)
 	b.notFound("task", err)
@@ -233,7 +235,7 @@ func testTaskRunRedacted(b *bench) {
 	b.must(b.FirePlan(b.ctx, b.fires(k, k.DueAt.Add(time.Hour))))
 	turn := b.take()
 	b.sent(b.answer(turn, "nothing new").Delivery)
-	b.effects(core.Redact{Message: turn.Inputs[0], At: b.now})
+	b.effects(effect.Redact{Message: turn.Inputs[0], At: b.now})
 	b.missing("xylophone")
 	_, err := b.Plan(b.ctx, b.user.ID, k.ID)
 	b.notFound("task", err)
@@ -245,7 +247,7 @@ func testTaskStopped(b *bench) {
 	b.must(b.FirePlan(b.ctx, b.fires(k, k.DueAt.Add(time.Hour))))
 	turn := b.take()
 	b.must(b.RetryTurn(b.ctx, turn, b.now.Add(time.Hour), "no model"))
-	b.effects(core.StopTurn{})
+	b.effects(effect.StopTurn{})
 	_, reserved, all := b.took()
 	equal(b, "reserved", [2]int{reserved, all}, [2]int{0, 0})
 	equal(b, "last", valueOf(b.Plan(b.ctx, b.user.ID, k.ID)).Last.State, core.RunStopped)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func timelineCases() []testCase {
@@ -32,7 +34,7 @@ func timelineCases() []testCase {
 }
 
 // timeline reads a page, and returns its texts as well.
-func (b *bench) timeline(q core.TimelineQuery) (texts []string, more bool, ms []core.Message) {
+func (b *bench) timeline(q store.TimelineQuery) (texts []string, more bool, ms []core.Message) {
 	b.t.Helper()
 	q.User = b.user.ID
 	ms, more, err := b.Timeline(b.ctx, q)
@@ -54,15 +56,15 @@ func testTimeline(b *bench) {
 	late.Messages[0].SentAt = b.now.Add(-time.Millisecond)
 	one(b, b.Append, late)
 	b.say(false, "waits")
-	got, more, ms := b.timeline(core.TimelineQuery{Limit: 10})
+	got, more, ms := b.timeline(store.TimelineQuery{Limit: 10})
 	equal(b, "texts", fmt.Sprint(got), fmt.Sprint(b.texts()))
 	equal(b, "more", more, false)
 	equal(b, "kind", ms[2].Kind, core.KindCommand)
-	got, _, _ = b.timeline(core.TimelineQuery{Thread: h.ID, Limit: 10})
+	got, _, _ = b.timeline(store.TimelineQuery{Thread: h.ID, Limit: 10})
 	equal(b, "thread", fmt.Sprint(got), "[elsewhere]")
-	got, more, _ = b.timeline(core.TimelineQuery{Limit: 2})
+	got, more, _ = b.timeline(store.TimelineQuery{Limit: 2})
 	equal(b, "newest", fmt.Sprint(got, more), "[sent before the notice waits] true")
-	got, more, _ = b.timeline(core.TimelineQuery{})
+	got, more, _ = b.timeline(store.TimelineQuery{})
 	equal(b, "none wanted", fmt.Sprint(got, more), "[] true")
 }
 
@@ -75,9 +77,9 @@ func testTimelineFailed(b *bench) {
 	_, err := b.Commit(b.ctx, r, nil)
 	b.must(err)
 	b.now = b.now.Add(time.Minute)
-	b.effects(core.RetryTurn{At: b.now})
+	b.effects(effect.RetryTurn{At: b.now})
 	b.answer(b.take(), "answer")
-	got, _, _ := b.timeline(core.TimelineQuery{Limit: 10})
+	got, _, _ := b.timeline(store.TimelineQuery{Limit: 10})
 	equal(b, "order", fmt.Sprintf("%q", got), `["question" "no answer" "and another" "answer"]`)
 }
 
@@ -89,15 +91,15 @@ func testTimelinePages(b *bench) {
 			b.now = b.now.Add(time.Duration(r.IntN(3)) * time.Second)
 		}
 	}
-	want, _, all := b.timeline(core.TimelineQuery{Limit: 100})
+	want, _, all := b.timeline(store.TimelineQuery{Limit: 100})
 	equal(b, "all", len(want), 40)
 	for range 50 {
 		limit := 1 + r.IntN(9)
 		n := r.IntN(len(all))
-		got, more, _ := b.timeline(core.TimelineQuery{Before: all[n].ID, Limit: limit})
+		got, more, _ := b.timeline(store.TimelineQuery{Before: all[n].ID, Limit: limit})
 		from := max(0, n-limit)
 		equal(b, "before", fmt.Sprint(got, more), fmt.Sprint(want[from:n], from > 0))
-		got, more, _ = b.timeline(core.TimelineQuery{After: all[n].ID, Limit: limit})
+		got, more, _ = b.timeline(store.TimelineQuery{After: all[n].ID, Limit: limit})
 		to := min(len(all), n+1+limit)
 		equal(b, "after", fmt.Sprint(got, more), fmt.Sprint(want[n+1:to], to < len(all)))
 	}
@@ -109,23 +111,23 @@ func testTimelineTimes(b *bench) {
 		b.say(false, fmt.Sprint(n))
 		b.now = b.now.Add(time.Hour)
 	}
-	_, _, all := b.timeline(core.TimelineQuery{Limit: 10})
+	_, _, all := b.timeline(store.TimelineQuery{Limit: 10})
 	at := func(n int) time.Time { return first.Add(time.Duration(n) * time.Hour) }
 	for _, c := range []struct {
-		q    core.TimelineQuery
+		q    store.TimelineQuery
 		want string
 	}{
-		{core.TimelineQuery{From: at(2), To: at(4), Limit: 10}, "[2 3] false"},
-		{core.TimelineQuery{From: at(2), Limit: 3}, "[3 4 5] true"},
-		{core.TimelineQuery{To: at(3), Limit: 2}, "[1 2] true"},
-		{core.TimelineQuery{From: at(1), To: at(5), Before: all[3].ID, Limit: 10}, "[1 2] false"},
-		{core.TimelineQuery{From: at(1), To: at(5), After: all[3].ID, Limit: 10}, "[4] false"},
-		{core.TimelineQuery{From: at(1), To: at(3), Before: all[5].ID, Limit: 1}, "[2] true"},
-		{core.TimelineQuery{From: at(3), To: at(5), After: all[0].ID, Limit: 1}, "[3] true"},
-		{core.TimelineQuery{From: at(4), To: at(4), Limit: 10}, "[] false"},
-		{core.TimelineQuery{From: at(9), Limit: 10}, "[] false"},
-		{core.TimelineQuery{Oldest: true, Limit: 2}, "[0 1] true"},
-		{core.TimelineQuery{Oldest: true, From: at(2), To: at(4), Limit: 10}, "[2 3] false"},
+		{store.TimelineQuery{From: at(2), To: at(4), Limit: 10}, "[2 3] false"},
+		{store.TimelineQuery{From: at(2), Limit: 3}, "[3 4 5] true"},
+		{store.TimelineQuery{To: at(3), Limit: 2}, "[1 2] true"},
+		{store.TimelineQuery{From: at(1), To: at(5), Before: all[3].ID, Limit: 10}, "[1 2] false"},
+		{store.TimelineQuery{From: at(1), To: at(5), After: all[3].ID, Limit: 10}, "[4] false"},
+		{store.TimelineQuery{From: at(1), To: at(3), Before: all[5].ID, Limit: 1}, "[2] true"},
+		{store.TimelineQuery{From: at(3), To: at(5), After: all[0].ID, Limit: 1}, "[3] true"},
+		{store.TimelineQuery{From: at(4), To: at(4), Limit: 10}, "[] false"},
+		{store.TimelineQuery{From: at(9), Limit: 10}, "[] false"},
+		{store.TimelineQuery{Oldest: true, Limit: 2}, "[0 1] true"},
+		{store.TimelineQuery{Oldest: true, From: at(2), To: at(4), Limit: 10}, "[2 3] false"},
 	} {
 		got, more, _ := b.timeline(c.q)
 		equal(b, fmt.Sprintf("%+v", c.q), fmt.Sprint(got, more), c.want)
@@ -136,14 +138,14 @@ func testTimelineMissing(b *bench) {
 	here := b.say(false, "here").Messages[0]
 	h := b.named("client")
 	there := b.sayIn(h.ID, "there").Messages[0]
-	for _, q := range []core.TimelineQuery{
+	for _, q := range []store.TimelineQuery{
 		{Thread: 9999}, {Before: 9999}, {After: 9999}, {Before: there}, {Thread: h.ID, After: here},
 	} {
 		q.User, q.Limit = b.user.ID, 10
 		_, _, err := b.Timeline(b.ctx, q)
 		b.notFound(fmt.Sprintf("%+v", q), err)
 	}
-	_, _, err := b.Timeline(b.ctx, core.TimelineQuery{User: 9999, Limit: 10})
+	_, _, err := b.Timeline(b.ctx, store.TimelineQuery{User: 9999, Limit: 10})
 	b.notFound("nobody", err)
 }
 
@@ -177,12 +179,12 @@ func testRevisions(b *bench) {
 	b.must(b.edit(target, "e2", "third"))
 	got, err := b.Revisions(b.ctx, b.user.ID, id)
 	b.must(err)
-	want := []core.Revision{{Revision: 0, Text: "first", ReplacedAt: b.now},
+	want := []store.Revision{{Revision: 0, Text: "first", ReplacedAt: b.now},
 		{Revision: 1, Text: "second", ReplacedAt: b.now}}
 	if !slices.Equal(got, want) {
 		b.t.Errorf("got %+v, want %+v", got, want)
 	}
-	b.effects(core.Redact{Message: id, At: b.now})
+	b.effects(effect.Redact{Message: id, At: b.now})
 	got, err = b.Revisions(b.ctx, b.user.ID, id)
 	b.must(err)
 	equal(b, "redacted", len(got), 0)
@@ -277,9 +279,9 @@ func testChanged(b *bench) {
 	bob.exchange("hi", "hello")
 	b.wantChanges(changes, u.ID)
 	e := b.stranger("let me in")
-	one(b, b.Hold, core.Hold{Event: e, Keep: true, Now: b.now})
-	_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Now: b.now,
-		Effects: []core.Effect{core.CloseLoop{Loop: 77, At: b.now}}})
+	one(b, b.Hold, store.Hold{Event: e, Keep: true, Now: b.now})
+	_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now,
+		Effects: []core.Effect{effect.CloseLoop{Loop: 77, At: b.now}}})
 	b.notFound("fails", err)
 	bob.say(false, "last") // failed writes and strangers were not reported
 	b.drain(changes, u.ID)
@@ -356,7 +358,7 @@ func testOwnerPage(b *bench) {
 		}
 	}
 	bob.exchange("fine", "ok")
-	all, err := b.Deliveries(b.ctx, core.DeliveryQuery{Limit: 3})
+	all, err := b.Deliveries(b.ctx, store.DeliveryQuery{Limit: 3})
 	b.must(err)
 	equal(b, "at most", len(all), 3)
 	for n, d := range all {
@@ -364,7 +366,7 @@ func testOwnerPage(b *bench) {
 		equal(b, "why", d.Parts[0].Error, "gone")
 		equal(b, "newest first", n == 0 || !d.CreatedAt.After(all[n-1].CreatedAt), true)
 	}
-	none, err := b.Deliveries(b.ctx, core.DeliveryQuery{States: []core.DeliveryState{core.DeliveryParked}, Limit: 10})
+	none, err := b.Deliveries(b.ctx, store.DeliveryQuery{States: []core.DeliveryState{core.DeliveryParked}, Limit: 10})
 	b.must(err)
 	equal(b, "parked", len(none), 0)
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func turnCases() []testCase {
@@ -187,7 +189,7 @@ func testRefused(b *bench) {
 	out := b.answer(b.take(), "of the second")
 	equal(b, "again after another's", out.Again, false)
 	equal(b, "due", len(b.due(turns)), 0)
-	b.effects(core.RetryTurn{At: b.now})
+	b.effects(effect.RetryTurn{At: b.now})
 	t = b.take()
 	equal(b, "retried", len(t.Inputs), 1)
 	b.fail(t, true)
@@ -199,7 +201,7 @@ func testRefused(b *bench) {
 }
 
 // fail ends a turn without an answer.
-func (b *bench) fail(t *core.Turn, refused bool) core.Committed {
+func (b *bench) fail(t *core.Turn, refused bool) store.Committed {
 	b.t.Helper()
 	r := b.reply(t, "I could not answer")
 	r.State, r.Error, r.Refused, r.Messages[0].Kind = core.TurnFailed, "no", refused, core.KindNotice
@@ -296,8 +298,8 @@ func testClaimedSummary(b *bench) {
 func testCommitEffects(b *bench) {
 	t := b.turn("call me Countess")
 	r := b.reply(t, "yes")
-	r.Effects = []core.Effect{core.SetName{Name: "Countess"},
-		core.SetSettings{Settings: core.Settings{Zone: "Europe/Paris"}}, core.CloseLoop{Loop: 9999, At: b.now}}
+	r.Effects = []core.Effect{effect.SetName{Name: "Countess"},
+		effect.SetSettings{Settings: core.Settings{Zone: "Europe/Paris"}}, effect.CloseLoop{Loop: 9999, At: b.now}}
 	_, err := b.Commit(b.ctx, r, nil)
 	equal(b, "a loop that is not there", errors.Is(err, core.ErrNotFound), true)
 	u, err := b.User(b.ctx, b.user.ID)
@@ -341,27 +343,27 @@ func askCases() []testCase {
 	return []testCase{
 		{"stop reaches a running turn", func(b *bench) {
 			t := b.turn("one")
-			out := b.effects(core.StopTurn{})
+			out := b.effects(effect.StopTurn{})
 			equal(b, "asked", out.StopTurns[0], t.ID)
 			f, err := b.Flags(b.ctx, b.user.ID, t.ID)
 			b.must(err)
-			equal(b, "flags", f, core.TurnFlags{Stop: true})
+			equal(b, "flags", f, store.TurnFlags{Stop: true})
 		}},
 		{"stop ends a turn that waits for a retry", testStopWaiting},
 		{"stop without a turn does nothing", func(b *bench) {
-			equal(b, "asked", len(b.effects(core.StopTurn{}).StopTurns), 0)
+			equal(b, "asked", len(b.effects(effect.StopTurn{}).StopTurns), 0)
 		}},
 		{"retry restarts a running turn", func(b *bench) {
 			t := b.turn("one")
-			b.effects(core.RetryTurn{At: b.now})
+			b.effects(effect.RetryTurn{At: b.now})
 			f, err := b.Flags(b.ctx, b.user.ID, t.ID)
 			b.must(err)
-			equal(b, "flags", f, core.TurnFlags{Restart: 1})
+			equal(b, "flags", f, store.TurnFlags{Restart: 1})
 		}},
 		{"retry makes a waiting turn run now", func(b *bench) {
 			t := b.turn("one")
 			b.must(b.RetryTurn(b.ctx, t, b.now.Add(time.Hour), "down"))
-			b.effects(core.RetryTurn{At: b.now})
+			b.effects(effect.RetryTurn{At: b.now})
 			b.answer(b.take(), "ok")
 		}},
 		{"retry starts a turn for the inputs of a failed one", testRetryFailed},
@@ -379,7 +381,7 @@ func testStopWaiting(b *bench) {
 	t := one(b, b.Append, a).Turn
 	b.must(b.RetryTurn(b.ctx, t, b.now.Add(time.Hour), "down"))
 	b.say(true, "two")
-	b.effects(core.StopTurn{})
+	b.effects(effect.StopTurn{})
 	got, _, err := b.Turn(b.ctx, b.user.ID, t.ID)
 	b.must(err)
 	equal(b, "state", got.State, core.TurnStopped)
@@ -393,24 +395,24 @@ func testRetryFailed(b *bench) {
 	_, err := b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label,
 		Error: "down"}, nil)
 	b.must(err)
-	b.effects(core.RetryTurn{At: b.now})
-	b.effects(core.RetryTurn{At: b.now})
+	b.effects(effect.RetryTurn{At: b.now})
+	b.effects(effect.RetryTurn{At: b.now})
 	b.answer(b.take(), "ok")
-	b.effects(core.RetryTurn{At: b.now})
+	b.effects(effect.RetryTurn{At: b.now})
 	equal(b, "due without messages", len(b.due(turns)), 0)
 }
 
 func testBacklog(b *bench) {
-	want := func(what string, w core.Backlog) {
+	want := func(what string, w store.Backlog) {
 		b.t.Helper()
 		got, err := b.Backlog(b.ctx, b.user.ID, 0)
 		b.must(err)
 		equal(b, what, got, w)
 	}
-	want("idle", core.Backlog{})
+	want("idle", store.Backlog{})
 	t := b.turn("one")
 	b.say(true, "two")
-	want("running", core.Backlog{Pending: 1, Turn: true, Running: true})
+	want("running", store.Backlog{Pending: 1, Turn: true, Running: true})
 	b.must(b.RetryTurn(b.ctx, t, b.now.Add(time.Hour), "down"))
-	want("waiting", core.Backlog{Pending: 1, Turn: true})
+	want("waiting", store.Backlog{Pending: 1, Turn: true})
 }

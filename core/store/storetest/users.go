@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlstore"
 )
 
@@ -71,7 +72,7 @@ func (b *bench) takeTurn(t *core.Turn) {
 	w, err := b.Window(b.ctx, t, query())
 	b.must(err)
 	b.must(b.Extend(b.ctx, t.User, t.Lease, b.now.Add(2*time.Minute)))
-	b.must(b.Record(b.ctx, t.User, core.CallRecord{Turn: t.ID, Tool: "weather", Text: "rain", At: b.now}))
+	b.must(b.Record(b.ctx, t.User, store.CallRecord{Turn: t.ID, Tool: "weather", Text: "rain", At: b.now}))
 	_, _, err = b.Lookup(b.ctx, t.User, t.ID, 0, 0)
 	b.must(err)
 	r := b.reply(t, "one", "two")

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func webCases() []testCase {
@@ -33,7 +35,7 @@ func webCases() []testCase {
 // link stores a link to the web page.
 func (b *bench) link(hash string) {
 	b.t.Helper()
-	b.effects(core.NewWebLink{Code: core.Code{Hash: hash, Created: b.now, Expires: b.now.Add(15 * time.Minute)}})
+	b.effects(effect.NewWebLink{Code: core.Code{Hash: hash, Created: b.now, Expires: b.now.Add(15 * time.Minute)}})
 }
 
 // session returns a new session of a browser.
@@ -156,7 +158,7 @@ func testSignInTogether(b *bench) {
 }
 
 func testSession(b *bench) {
-	b.effects(core.SetSettings{Settings: core.Settings{Zone: "Europe/Paris"}})
+	b.effects(effect.SetSettings{Settings: core.Settings{Zone: "Europe/Paris"}})
 	want := b.signIn("a")
 	got, u, err := b.Session(b.ctx, "a", b.now)
 	b.must(err)
@@ -344,18 +346,18 @@ func testMergeUsage(b *bench) {
 	day := dayOf(b.now).Label
 	b.must(b.Spend(b.ctx, b.user.ID, day, core.Usage{Prompt: 1}))
 	b.must(b.Spend(b.ctx, v.user.ID, day, core.Usage{Prompt: 2}))
-	out := core.Egress{Calls: 1, Bytes: 10}
+	out := store.Egress{Calls: 1, Bytes: 10}
 	for _, u := range []core.UserID{b.user.ID, v.user.ID} {
 		_, err := b.TakeEgress(b.ctx, u, day, out, out)
 		b.must(err)
 	}
 	b.carryMerge(v.merge(b.user.ID), core.MergeTold)
-	left, err := b.TakeEgress(b.ctx, b.user.ID, day, core.Egress{Calls: 9, Bytes: 90}, core.Egress{Calls: 3, Bytes: 30})
+	left, err := b.TakeEgress(b.ctx, b.user.ID, day, store.Egress{Calls: 9, Bytes: 90}, store.Egress{Calls: 3, Bytes: 30})
 	b.must(err)
 	equal(b, "parts left to send", left, out)
 	got, err := b.UsageDays(b.ctx, 0, day, day)
 	b.must(err)
-	if want := []core.UsageDay{{User: b.user.ID, Day: day, Usage: core.Usage{Prompt: 3}}}; !slices.Equal(got, want) {
+	if want := []store.UsageDay{{User: b.user.ID, Day: day, Usage: core.Usage{Prompt: 3}}}; !slices.Equal(got, want) {
 		b.t.Errorf("got %+v, want %+v", got, want)
 	}
 }

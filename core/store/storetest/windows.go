@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func windowCases() []testCase {
@@ -38,7 +40,7 @@ func windowCases() []testCase {
 }
 
 // ongoing returns a query that continues epochs of the last hour.
-func (b *bench) ongoing() core.WindowQuery {
+func (b *bench) ongoing() store.WindowQuery {
 	q := query()
 	q.Stale, q.Budgets = b.now.Add(-time.Hour), "f"
 	return q
@@ -145,7 +147,7 @@ func testEpochShared(b *bench) {
 	b.must(err)
 	zombie := *t
 	b.now = b.now.Add(time.Second)
-	b.effects(core.RetryTurn{At: b.now})
+	b.effects(effect.RetryTurn{At: b.now})
 	t = b.take()
 	for _, s := range stores {
 		s.window(&zombie)
@@ -154,7 +156,7 @@ func testEpochShared(b *bench) {
 		Error: "down"}, nil)
 	b.must(err)
 	b.now = b.now.Add(time.Second)
-	b.effects(core.RetryTurn{At: b.now})
+	b.effects(effect.RetryTurn{At: b.now})
 	t = b.take()
 	for _, s := range stores {
 		got, _ := s.window(t)
@@ -172,7 +174,7 @@ func testEpochShared(b *bench) {
 		got, _ := s.window(t)
 		equal(b, "edited", got[0], "FIRST")
 	}
-	b.effects(core.Redact{Message: 1, At: b.now})
+	b.effects(effect.Redact{Message: 1, At: b.now})
 	for _, s := range stores {
 		got, _ := s.window(t)
 		equal(b, "redacted", got[0], "")
@@ -223,7 +225,7 @@ func testUnasked(b *bench) {
 	t = b.turn("and?")
 	equal(b, "nothing since", b.unasked(t), "")
 	b.answer(t, "nothing")
-	b.effects(core.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
+	b.effects(effect.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
 	t = b.turn("in a thread")
 	b.answer(t, "yes")
 	other := b.noteOf(nil, "elsewhere", "")
@@ -259,7 +261,7 @@ func testFailedParts(b *bench) {
 	equal(b, "days before the last", len(w.Days), 2)
 	equal(b, "the newest first", w.Days[0].Label > w.Days[1].Label, true)
 	b.epochFrom(t, "hello to you")
-	b.effects(core.OpenLoop{Loop: core.Loop{Text: "the window"}, At: b.now})
+	b.effects(effect.OpenLoop{Loop: core.Loop{Text: "the window"}, At: b.now})
 	t = b.turn("hello")
 	equal(b, "without loops in an epoch", fails("loops"), "news")
 	equal(b, "without themes in an epoch", fails("themes"), "news")
@@ -271,15 +273,15 @@ func testOwnChanges(b *bench) {
 	w, err := b.Window(b.ctx, t, b.ongoing())
 	b.must(err)
 	r := b.reply(t, "noted")
-	r.Told, r.Effects = w.News, []core.Effect{core.OpenLoop{Loop: core.Loop{Text: "the door"}, At: b.now}}
+	r.Told, r.Effects = w.News, []core.Effect{effect.OpenLoop{Loop: core.Loop{Text: "the door"}, At: b.now}}
 	b.commit(r)
 	t = b.turn("and now?")
 	b.wantNews(t, "")
 	w, err = b.Window(b.ctx, t, b.ongoing())
 	b.must(err)
 	r = b.reply(t, "well")
-	r.Told, r.Effects = w.News, []core.Effect{core.OpenLoop{Loop: core.Loop{Text: "the window"}, At: b.now}}
-	b.effects(core.OpenLoop{Loop: core.Loop{Text: "the roof"}, At: b.now}) // by the person, meanwhile
+	r.Told, r.Effects = w.News, []core.Effect{effect.OpenLoop{Loop: core.Loop{Text: "the window"}, At: b.now}}
+	b.effects(effect.OpenLoop{Loop: core.Loop{Text: "the roof"}, At: b.now}) // by the person, meanwhile
 	b.commit(r)
 	b.wantNews(b.turn("what is open?"), "open the window, open the roof")
 }
@@ -290,7 +292,7 @@ func testUnaskedRedacted(b *bench) {
 	t := b.turn("and?")
 	r := b.reply(t, "well")
 	b.replyWithNews(r, core.News{Text: "a loop", Sent: "the safe is 1234"})
-	b.effects(core.Redact{Message: q, At: b.now})
+	b.effects(effect.Redact{Message: q, At: b.now})
 	if n := b.message(t.Inputs[0]).News; n == nil || n.Sent+n.Text != "" {
 		b.t.Errorf("got %+v", n)
 	}
@@ -341,14 +343,14 @@ func testWindowDays(b *bench) {
 }
 
 func testOpener(b *bench) {
-	b.effects(core.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
+	b.effects(effect.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
 	for n := range 6 {
 		b.sent(b.answer(b.turn(fmt.Sprint("question ", n)), "answer").Delivery)
 	}
 	t := b.turn("and now?")
 	q := query()
 	q.Limit, q.Newest, q.Tokens = 4, 1, 1
-	read := func(want string) core.Window {
+	read := func(want string) store.Window {
 		b.t.Helper()
 		w, err := b.Window(b.ctx, t, q)
 		b.must(err)
@@ -371,7 +373,7 @@ func testOpener(b *bench) {
 	b.must(err)
 	t = b.turn("go on")
 	read("question 0") // that of the epoch
-	b.effects(core.Redact{Message: first, At: b.now})
+	b.effects(effect.Redact{Message: first, At: b.now})
 	q.Limit, q.Tokens = 4, 1
 	read("question 1")
 }
@@ -379,19 +381,19 @@ func testOpener(b *bench) {
 // testDropThread deletes a thread with an answer, a command, a running turn and a pending message.
 func testDropThread(b *bench) {
 	word := "xylophone"
-	b.effects(core.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
+	b.effects(effect.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
 	thread := b.thread("work")
-	b.effects(core.RenameThread{Thread: thread, Title: "a " + word})
+	b.effects(effect.RenameThread{Thread: thread, Title: "a " + word})
 	b.thread("a " + word)
 	b.sent(b.answer(b.turn("the "+word), "what of the "+word+"?").Delivery)
 	running := b.turn("once more, the " + word)
 	b.say(false, "and one "+word+" waits")
 	missing := func(e core.Effect) {
-		_, err := b.Note(b.ctx, core.Note{User: b.user.ID, Effects: []core.Effect{e}, Now: b.now})
+		_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Effects: []core.Effect{e}, Now: b.now})
 		equal(b, fmt.Sprintf("%T %v", e, err), errors.Is(err, core.ErrNotFound), true)
 	}
-	missing(core.DropThread{Thread: 1, At: b.now}) // the continuous one
-	b.effects(core.DropThread{Thread: thread, At: b.now})
+	missing(effect.DropThread{Thread: 1, At: b.now}) // the continuous one
+	b.effects(effect.DropThread{Thread: thread, At: b.now})
 	out, err := b.Commit(b.ctx, b.reply(running, "the "+word), nil)
 	b.must(err)
 	equal(b, "messages of the stopped turn", len(out.Messages), 0)
@@ -401,9 +403,9 @@ func testDropThread(b *bench) {
 	equal(b, "threads", len(left), 0)
 	_, err = b.Thread(b.ctx, b.user.ID, thread)
 	equal(b, "reading it", errors.Is(err, core.ErrNotFound), true)
-	missing(core.UseThread{Identity: b.at.ID, Thread: thread})
-	missing(core.DropThread{Thread: thread, At: b.now})
-	missing(core.RenameThread{Thread: thread, Title: "again"})
+	missing(effect.UseThread{Identity: b.at.ID, Thread: thread})
+	missing(effect.DropThread{Thread: thread, At: b.now})
+	missing(effect.RenameThread{Thread: thread, Title: "again"})
 	equal(b, "mode afterwards", b.turn("two").Mode, core.ModeContinuous)
 }
 
@@ -421,7 +423,7 @@ func (b *bench) thread(title string) core.ThreadID {
 }
 
 func testPlainThread(b *bench) {
-	b.effects(core.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
+	b.effects(effect.OpenThread{Identity: b.at.ID, Title: "work", At: b.now})
 	t := b.turn("one")
 	equal(b, "mode", t.Mode, core.ModeThread)
 	equal(b, "segment", t.Segment, 0)
@@ -433,7 +435,7 @@ func testPlainThread(b *bench) {
 	list, err := b.Threads(b.ctx, b.user.ID, 10)
 	b.must(err)
 	equal(b, "title", list[0].Title, "work")
-	b.effects(core.UseThread{Identity: b.at.ID})
+	b.effects(effect.UseThread{Identity: b.at.ID})
 	equal(b, "mode afterwards", b.turn("two").Mode, core.ModeContinuous)
 	b.wantTexts("two")
 	days, err := b.Days(b.ctx, b.user.ID, "", 10)

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func testWindowBounds(b *bench) {
@@ -13,18 +15,18 @@ func testWindowBounds(b *bench) {
 	}
 	t := b.turn("last")
 	for _, c := range []struct {
-		q    core.WindowQuery
+		q    store.WindowQuery
 		want int
 		more bool
 	}{
-		{core.WindowQuery{Tokens: 1, Limit: 1000, Newest: 4}, 4, true},
-		{core.WindowQuery{Tokens: 1, Limit: 1000, Newest: 7}, 7, true},
-		{core.WindowQuery{Tokens: 100_000, Limit: 50}, 50, true},
-		{core.WindowQuery{Tokens: 100_000, Limit: 100}, 100, true},
-		{core.WindowQuery{Tokens: 100_000, Limit: 101}, 101, true},
-		{core.WindowQuery{Tokens: 100_000, Limit: 120}, 120, true},
-		{core.WindowQuery{Tokens: 100_000, Limit: 121}, 121, false},
-		{core.WindowQuery{Tokens: 100_000, Limit: 500}, 121, false},
+		{store.WindowQuery{Tokens: 1, Limit: 1000, Newest: 4}, 4, true},
+		{store.WindowQuery{Tokens: 1, Limit: 1000, Newest: 7}, 7, true},
+		{store.WindowQuery{Tokens: 100_000, Limit: 50}, 50, true},
+		{store.WindowQuery{Tokens: 100_000, Limit: 100}, 100, true},
+		{store.WindowQuery{Tokens: 100_000, Limit: 101}, 101, true},
+		{store.WindowQuery{Tokens: 100_000, Limit: 120}, 120, true},
+		{store.WindowQuery{Tokens: 100_000, Limit: 121}, 121, false},
+		{store.WindowQuery{Tokens: 100_000, Limit: 500}, 121, false},
 	} {
 		w, err := b.Window(b.ctx, t, c.q)
 		b.must(err)
@@ -43,14 +45,14 @@ func testUncovered(b *bench) {
 	uncovered := func(want int) {
 		b.t.Helper()
 		t := b.turn("now")
-		w, err := b.Window(b.ctx, t, core.WindowQuery{Tokens: 1, Limit: 100, Newest: 4})
+		w, err := b.Window(b.ctx, t, store.WindowQuery{Tokens: 1, Limit: 100, Newest: 4})
 		b.must(err)
 		equal(b, "uncovered", w.UncoveredBefore, want)
 		_, err = b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnStopped, Now: b.now, Day: dayOf(b.now).Label}, nil)
 		b.must(err)
 	}
 	uncovered(7)
-	b.effects(core.Redact{Message: ids[1], At: b.now})
+	b.effects(effect.Redact{Message: ids[1], At: b.now})
 	uncovered(7)
 	b.summary(b.segment(), false, "all", ids[2:6]...)
 	uncovered(4)
@@ -101,12 +103,12 @@ func testCovered(b *bench) {
 
 // testCoveredImported checks that imported messages, which have no turn, are read in whole exchanges.
 func testCoveredImported(b *bench) {
-	var lines []core.ImportMessage
+	var lines []store.ImportMessage
 	for n := range 10 {
 		at := time.Duration(60-n) * time.Minute
 		lines = append(lines, b.line(at, core.RoleUser, "q"+itoa(n)), b.line(at-time.Second, core.RoleAssistant, "a"+itoa(n)))
 	}
-	in := one(b, b.Import, core.ImportBatch{User: b.user.ID, Messages: lines, Now: b.now})
+	in := one(b, b.Import, store.ImportBatch{User: b.user.ID, Messages: lines, Now: b.now})
 	t := b.turn("now")
 	b.summary(b.segment(), false, "all", in.Messages...)
 	q := query()

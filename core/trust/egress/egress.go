@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Why a connection is refused.
@@ -38,7 +39,7 @@ type Options struct {
 	AllowPrivate bool
 
 	// PerDay is a user's daily allowance; 0: no limit. With a limit Meter, Day and Now are required.
-	PerDay core.Egress
+	PerDay store.Egress
 	Meter  Meter
 	// Day returns a user's current day.
 	Day func(ctx context.Context, user core.UserID) (core.Day, error)
@@ -119,9 +120,9 @@ type way struct {
 func (w *way) RoundTrip(req *http.Request) (*http.Response, error) {
 	next, err := w.choose(req.URL)
 	user, _ := req.Context().Value(userKey{}).(core.UserID)
-	counted := err == nil && user != 0 && w.gate.PerDay != (core.Egress{})
+	counted := err == nil && user != 0 && w.gate.PerDay != (store.Egress{})
 	if counted {
-		err = w.gate.take(req.Context(), user, core.Egress{Calls: 1, Bytes: max(0, req.ContentLength)})
+		err = w.gate.take(req.Context(), user, store.Egress{Calls: 1, Bytes: max(0, req.ContentLength)})
 	}
 	if err != nil {
 		if req.Body != nil {
@@ -130,7 +131,7 @@ func (w *way) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	count := func(n int) error {
-		return w.gate.take(req.Context(), user, core.Egress{Bytes: int64(n)})
+		return w.gate.take(req.Context(), user, store.Egress{Bytes: int64(n)})
 	}
 	if counted && req.ContentLength <= 0 && req.Body != nil && req.Body != http.NoBody { // of unknown length
 		req = req.Clone(req.Context())

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
@@ -244,12 +245,12 @@ func (n *names) resolver() *net.Resolver {
 // meter is an in-memory store of used calls and bytes.
 type meter struct {
 	mu    sync.Mutex
-	used  map[string]core.Egress
+	used  map[string]store.Egress
 	takes int
 }
 
 func (m *meter) TakeEgress(_ context.Context, user core.UserID, day string, want,
-	most core.Egress) (core.Egress, error) {
+	most store.Egress) (store.Egress, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := string(rune('0'+user)) + day
@@ -260,8 +261,8 @@ func (m *meter) TakeEgress(_ context.Context, user core.UserID, day string, want
 		}
 		return max(want, -used)
 	}
-	got := core.Egress{Calls: within(want.Calls, u.Calls, most.Calls), Bytes: within(want.Bytes, u.Bytes, most.Bytes)}
-	m.used[key] = core.Egress{Calls: u.Calls + got.Calls, Bytes: u.Bytes + got.Bytes}
+	got := store.Egress{Calls: within(want.Calls, u.Calls, most.Calls), Bytes: within(want.Bytes, u.Bytes, most.Bytes)}
+	m.used[key] = store.Egress{Calls: u.Calls + got.Calls, Bytes: u.Bytes + got.Bytes}
 	m.takes++
 	return got, nil
 }
@@ -271,8 +272,8 @@ type clock struct{ now atomic.Int64 }
 
 func (c *clock) Now() time.Time { return time.Unix(c.now.Load(), 0).UTC() }
 
-func limited(most core.Egress) (*egress.Gate, *meter, *clock) {
-	m, c := &meter{used: map[string]core.Egress{}}, &clock{}
+func limited(most store.Egress) (*egress.Gate, *meter, *clock) {
+	m, c := &meter{used: map[string]store.Egress{}}, &clock{}
 	c.now.Store(1_800_000_000)
 	return egress.New(egress.Options{PerDay: most, Meter: m, Now: c.Now,
 		Day: func(context.Context, core.UserID) (core.Day, error) {
@@ -284,7 +285,7 @@ func limited(most core.Egress) (*egress.Gate, *meter, *clock) {
 func TestCallsOfADay(t *testing.T) {
 	t.Parallel()
 	url, reached := server(t, nil)
-	g, m, at := limited(core.Egress{Calls: 200})
+	g, m, at := limited(store.Egress{Calls: 200})
 	c := g.Client(url)
 	var over atomic.Int32
 	var all sync.WaitGroup
@@ -328,7 +329,7 @@ func TestBytesOfADay(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = w.Write(make([]byte, 40_000))
 	})
-	g, m, at := limited(core.Egress{Bytes: 100_000})
+	g, m, at := limited(store.Egress{Bytes: 100_000})
 	c := g.Client(url)
 	ctx := egress.For(t.Context(), 1)
 	for range 2 {
@@ -358,7 +359,7 @@ func TestBytesOfADay(t *testing.T) {
 func TestWhatIsNotUsedComesBack(t *testing.T) {
 	t.Parallel()
 	url, _ := server(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("12345")) })
-	g, m, _ := limited(core.Egress{Calls: 1000, Bytes: 1000})
+	g, m, _ := limited(store.Egress{Calls: 1000, Bytes: 1000})
 	for range 3 {
 		if _, err := get(egress.For(t.Context(), 1), g.Client(url), url); err != nil {
 			t.Fatal(err)
@@ -371,7 +372,7 @@ func TestWhatIsNotUsedComesBack(t *testing.T) {
 		t.Errorf("got %+v, want the use of one user's day", m.used)
 	}
 	for _, used := range m.used {
-		if used != (core.Egress{Calls: 3, Bytes: 15}) {
+		if used != (store.Egress{Calls: 3, Bytes: 15}) {
 			t.Errorf("got %+v", used)
 		}
 	}

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Meter stores the daily usage of users.
 type Meter interface {
 	// TakeEgress adds to a user's day as much of want as is left of most (0: no limit), and
 	// returns that. Negative numbers are given back.
-	TakeEgress(ctx context.Context, user core.UserID, day string, want, most core.Egress) (core.Egress, error)
+	TakeEgress(ctx context.Context, user core.UserID, day string, want, most store.Egress) (store.Egress, error)
 }
 
 // QuotaError means that a user's daily allowance is used up.
@@ -47,12 +48,12 @@ type accounts struct {
 type account struct {
 	mu      sync.Mutex
 	day     core.Day
-	left    core.Egress
+	left    store.Egress
 	refused time.Time // when the meter had nothing left
 }
 
 // take uses some of a user's allowance. Errors are *QuotaError, or the meter's.
-func (g *Gate) take(ctx context.Context, user core.UserID, n core.Egress) error {
+func (g *Gate) take(ctx context.Context, user core.UserID, n store.Egress) error {
 	a := g.accounts.get(user)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -64,9 +65,9 @@ func (g *Gate) take(ctx context.Context, user core.UserID, n core.Egress) error 
 		if err != nil {
 			return fmt.Errorf("find the day of a connection: %w", err)
 		}
-		a.day, a.left, a.refused = day, core.Egress{}, time.Time{}
+		a.day, a.left, a.refused = day, store.Egress{}, time.Time{}
 	}
-	if short := g.short(a.left, n); short != (core.Egress{}) && now.Sub(a.refused) > refuseTime {
+	if short := g.short(a.left, n); short != (store.Egress{}) && now.Sub(a.refused) > refuseTime {
 		got, err := g.Meter.TakeEgress(ctx, user, a.day.Label, g.portion(short), g.PerDay)
 		if err != nil {
 			return fmt.Errorf("count a connection: %w", err)
@@ -97,7 +98,7 @@ func (g *Gate) over(a *account, now time.Time, key string) error {
 }
 
 // short returns how much is missing in left for n, where there is a limit.
-func (g *Gate) short(left, n core.Egress) (out core.Egress) {
+func (g *Gate) short(left, n store.Egress) (out store.Egress) {
 	if g.PerDay.Calls > 0 {
 		out.Calls = max(0, n.Calls-left.Calls)
 	}
@@ -108,7 +109,7 @@ func (g *Gate) short(left, n core.Egress) (out core.Egress) {
 }
 
 // portion returns how much to take when short is missing.
-func (g *Gate) portion(short core.Egress) core.Egress {
+func (g *Gate) portion(short store.Egress) store.Egress {
 	if short.Calls > 0 {
 		short.Calls = max(short.Calls, g.PerDay.Calls/shares)
 	}
@@ -126,12 +127,12 @@ func (g *Gate) Settle(ctx context.Context) error {
 	for user, a := range g.accounts.of {
 		a.mu.Lock()
 		left := a.left
-		a.left = core.Egress{}
+		a.left = store.Egress{}
 		a.mu.Unlock()
-		if left == (core.Egress{}) {
+		if left == (store.Egress{}) {
 			continue
 		}
-		back := core.Egress{Calls: -left.Calls, Bytes: -left.Bytes}
+		back := store.Egress{Calls: -left.Calls, Bytes: -left.Bytes}
 		if _, err := g.Meter.TakeEgress(ctx, user, a.day.Label, back, g.PerDay); err != nil &&
 			!errors.Is(err, core.ErrNotFound) {
 			errs = append(errs, fmt.Errorf("give an unused allowance back: %w", err))

@@ -1,26 +1,27 @@
-package core
+// Package store holds the ports of the store and their parameters. Every method is one transaction (or one consistent
+// read), takes or carries the user, and touches that user's rows only. A consumer declares the few methods that it needs;
+// Store is their sum, and the conformance suite storetest checks it.
+package store
 
 import (
 	"context"
 	"time"
-)
 
-// The ports of the store. Every method is one transaction (or one consistent read), takes or carries the user, and
-// touches that user's rows only. A consumer declares the few methods that it needs; Store is their sum, and the
-// conformance suite core/store/storetest checks it.
+	"github.com/everthread/everthread/core"
+)
 
 // InboundStore stores inbound events.
 type InboundStore interface {
-	// Identify returns the identity and user at an address, or ErrNotFound.
-	Identify(ctx context.Context, a Address) (Identity, User, error)
+	// Identify returns the identity and user at an address, or core.ErrNotFound.
+	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)
 	// Append stores inbound messages of one identity in order, with their events,
 	// day segments and the turn job. Repeated events are left out. With a claim,
 	// and if the thread is idle, the turn is claimed in the same transaction.
 	Append(ctx context.Context, a Append) (Appended, error)
 	// Edit replaces the text of the message that e.Target identifies, keeps the earlier text as a revision and asks a
-	// running turn of it to restart. A message that waits without a turn gets one. ErrNotFound if the message was never
+	// running turn of it to restart. A message that waits without a turn gets one. core.ErrNotFound if the message was never
 	// seen: the caller then appends it.
-	Edit(ctx context.Context, user UserID, identity IdentityID, e Inbound, m NewMessage, now time.Time) error
+	Edit(ctx context.Context, user core.UserID, identity core.IdentityID, e core.Inbound, m core.NewMessage, now time.Time) error
 	// Note stores events that are not conversation, with the effects, messages and
 	// deliveries that answer them. A repeated event does nothing (Noted.Duplicate).
 	Note(ctx context.Context, n Note) (Noted, error)
@@ -30,42 +31,42 @@ type InboundStore interface {
 	// Settle applies e.Status to a part of ours. A part's state never goes backwards,
 	// except to be sent again. A status that matches no part is kept as an event only.
 	// It returns the delivery if the status made it failed or parked, else nil.
-	Settle(ctx context.Context, user UserID, identity IdentityID, e Inbound, now time.Time) (*Delivery, error)
+	Settle(ctx context.Context, user core.UserID, identity core.IdentityID, e core.Inbound, now time.Time) (*core.Delivery, error)
 	// Quoted returns the message with the service's id native, and the text that was sent under that id if it is a part
-	// of the message only. ErrNotFound if there is none.
-	Quoted(ctx context.Context, user UserID, identity IdentityID, native string) (m Message, part string, err error)
+	// of the message only. core.ErrNotFound if there is none.
+	Quoted(ctx context.Context, user core.UserID, identity core.IdentityID, native string) (m core.Message, part string, err error)
 	// Readdress changes the External and the aliases of an identity, and redirects its
-	// unfinished deliveries. ErrExists if the new address is taken.
-	Readdress(ctx context.Context, i Identity, external string, aliases []string) error
+	// unfinished deliveries. core.ErrExists if the new address is taken.
+	Readdress(ctx context.Context, i core.Identity, external string, aliases []string) error
 }
 
 // RefStore finds messages by the ids that services gave them.
 type RefStore interface {
-	// Referred returns the message with the service's id native, or ErrNotFound.
-	Referred(ctx context.Context, user UserID, identity IdentityID, native string) (MessageID, error)
+	// Referred returns the message with the service's id native, or core.ErrNotFound.
+	Referred(ctx context.Context, user core.UserID, identity core.IdentityID, native string) (core.MessageID, error)
 }
 
 // Append holds messages of one identity to store. Events and Messages correspond.
 type Append struct {
-	User     UserID
-	Identity IdentityID
-	Events   []Inbound
-	Messages []NewMessage
+	User     core.UserID
+	Identity core.IdentityID
+	Events   []core.Inbound
+	Messages []core.NewMessage
 	Now      time.Time
-	RunAt    time.Time // when the turn may start
-	Paused   bool      // no turn
-	Claim    *Claim    // nil: a worker finds the turn
-	Budget   Budget
+	RunAt    time.Time   // when the turn may start
+	Paused   bool        // no turn
+	Claim    *core.Claim // nil: a worker finds the turn
+	Budget   core.Budget
 	Window   time.Time // new Window of Identity; zero: unchanged
-	// Thread is the destination; 0: the identity's current one. ErrNotFound if it does not exist.
-	Thread ThreadID
+	// Thread is the destination; 0: the identity's current one. core.ErrNotFound if it does not exist.
+	Thread core.ThreadID
 }
 
 // Appended is the result of an Append.
 type Appended struct {
-	Messages   []MessageID // the new ones
+	Messages   []core.MessageID // the new ones
 	Duplicates int
-	Turn       *Turn // claimed, or nil
+	Turn       *core.Turn // claimed, or nil
 	Postponed  *Postponed
 }
 
@@ -78,16 +79,16 @@ type Postponed struct {
 
 // Note holds messages of the gateway itself, with or without an inbound event.
 type Note struct {
-	User     UserID
-	Identity IdentityID // the source of the event; 0 without one
-	Event    *Inbound
-	Command  *NewMessage // the event as a transcript row; nil: none
-	Effects  []Effect
+	User     core.UserID
+	Identity core.IdentityID // the source of the event; 0 without one
+	Event    *core.Inbound
+	Command  *core.NewMessage // the event as a transcript row; nil: none
+	Effects  []core.Effect
 	// Messages are appended to the continuous thread (or Thread, if set); the deliveries carry the last one.
-	Messages   []NewMessage
-	Thread     ThreadID
-	Segment    SegmentID
-	Deliveries []NewDelivery
+	Messages   []core.NewMessage
+	Thread     core.ThreadID
+	Segment    core.SegmentID
+	Deliveries []core.NewDelivery
 	Now        time.Time
 	Window     time.Time // new Window of Identity; zero: unchanged
 	// Once is a key that stores the note at most once per user; later ones are duplicates.
@@ -97,24 +98,24 @@ type Note struct {
 // Noted is the result of a Note.
 type Noted struct {
 	Duplicate bool
-	Messages  []MessageID
-	Released  []Inbound // held events of an approved address, to receive now
-	StopTurns []TurnID  // turns that were asked to stop or restart
-	Files     []string  // attachments below data_dir/media, to remove now
+	Messages  []core.MessageID
+	Released  []core.Inbound // held events of an approved address, to receive now
+	StopTurns []core.TurnID  // turns that were asked to stop or restart
+	Files     []string       // attachments below data_dir/media, to remove now
 }
 
 // Hold is an event of a stranger.
 type Hold struct {
-	Event Inbound
+	Event core.Inbound
 	Keep  bool // receive it when the address belongs to a user
 	// Code and Delivery are skipped if the address has a code already, or MaxCodes of
 	// its channel are pending. Addresses that end in Origin together have at most
 	// MaxOrigin codes: a new one replaces the oldest. Empty: each address counts alone.
-	Code      *Code
+	Code      *core.Code
 	MaxCodes  int
 	Origin    string
 	MaxOrigin int
-	Delivery  *NewDelivery
+	Delivery  *core.NewDelivery
 	Now       time.Time
 }
 
@@ -122,24 +123,24 @@ type Hold struct {
 type TurnStore interface {
 	// ClaimTurn claims a due turn job, assigns positions to its inputs and returns the
 	// turn; nil if another worker has the job, it is not due, or nothing is pending.
-	ClaimTurn(ctx context.Context, ref JobRef, c Claim, b Budget) (*Turn, *Postponed, error)
+	ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim, b core.Budget) (*core.Turn, *Postponed, error)
 	// JoinTurn makes the next pending messages inputs of a running turn, if they are of its identity and day and may be
-	// joined, and reports whether it did. It updates t. ErrFenced if the lease was lost.
-	JoinTurn(ctx context.Context, t *Turn, now time.Time) (bool, error)
+	// joined, and reports whether it did. It updates t. core.ErrFenced if the lease was lost.
+	JoinTurn(ctx context.Context, t *core.Turn, now time.Time) (bool, error)
 	// Flags returns the requests to a running turn.
-	Flags(ctx context.Context, user UserID, turn TurnID) (TurnFlags, error)
+	Flags(ctx context.Context, user core.UserID, turn core.TurnID) (TurnFlags, error)
 	// Window reads the data for a turn's context. If the current epoch continues, its
 	// messages are read from the epoch's start on. Otherwise the newest are read until
 	// their tokens (at most 200 per tool result) reach q.Tokens, and at most q.Limit.
-	Window(ctx context.Context, t *Turn, q WindowQuery) (Window, error)
+	Window(ctx context.Context, t *core.Turn, q WindowQuery) (Window, error)
 	// ReserveMore reserves b.Reserve more tokens for a running turn and adds them to t.Reserved; false if the budget
-	// does not allow it. ErrFenced if the lease was lost.
-	ReserveMore(ctx context.Context, t *Turn, b Budget) (bool, error)
+	// does not allow it. core.ErrFenced if the lease was lost.
+	ReserveMore(ctx context.Context, t *core.Turn, b core.Budget) (bool, error)
 	// Commit writes a reply and ends the turn. Parked deliveries of its identity follow it. With a claim, the first
-	// delivery is stored as claimed, with its first part sending, and returned. ErrFenced if the lease was lost.
-	Commit(ctx context.Context, r Reply, c *Claim) (Committed, error)
+	// delivery is stored as claimed, with its first part sending, and returned. core.ErrFenced if the lease was lost.
+	Commit(ctx context.Context, r core.Reply, c *core.Claim) (Committed, error)
 	// RetryTurn returns a failed turn to the queue, to run again at `at`.
-	RetryTurn(ctx context.Context, t *Turn, at time.Time, cause string) error
+	RetryTurn(ctx context.Context, t *core.Turn, at time.Time, cause string) error
 }
 
 // WindowQuery bounds a Window.
@@ -163,38 +164,38 @@ type WindowQuery struct {
 
 // Committed is the result of a Commit.
 type Committed struct {
-	Messages []MessageID
-	Delivery *Delivery
-	Summary  *Job // claimed, for a reply with a Summary; nil: none is due, or one is under way
-	Again    bool // more messages are pending, and a job for them exists
+	Messages []core.MessageID
+	Delivery *core.Delivery
+	Summary  *core.Job // claimed, for a reply with a Summary; nil: none is due, or one is under way
+	Again    bool      // more messages are pending, and a job for them exists
 }
 
 // TurnReader shows turns to people.
 type TurnReader interface {
 	// Turn returns a turn and its snapshot, which is nil until the turn has replied.
-	Turn(ctx context.Context, user UserID, id TurnID) (Turn, *Snapshot, error)
+	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
 	// Turns lists the newest turns, at most limit.
-	Turns(ctx context.Context, user UserID, limit int) ([]Turn, error)
+	Turns(ctx context.Context, user core.UserID, limit int) ([]core.Turn, error)
 	// Epoch returns the epoch that turn id began.
-	Epoch(ctx context.Context, user UserID, id TurnID) (*Epoch, error)
+	Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*core.Epoch, error)
 	// Messages returns the messages of ids that exist, by position, then time.
-	Messages(ctx context.Context, user UserID, ids []MessageID) ([]Message, error)
+	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 	// History returns the newest messages of a thread (0: the continuous one) in
 	// the order of display, before message `before` if that is not 0.
-	History(ctx context.Context, user UserID, thread ThreadID, before MessageID, limit int) ([]Message, error)
+	History(ctx context.Context, user core.UserID, thread core.ThreadID, before core.MessageID, limit int) ([]core.Message, error)
 }
 
 // ThreadReader shows threads to people. Thread 0 is the continuous one.
 type ThreadReader interface {
-	// Thread returns a thread, or ErrNotFound.
-	Thread(ctx context.Context, user UserID, id ThreadID) (Thread, error)
+	// Thread returns a thread, or core.ErrNotFound.
+	Thread(ctx context.Context, user core.UserID, id core.ThreadID) (core.Thread, error)
 	// Threads lists the plain threads, newest first, at most limit.
-	Threads(ctx context.Context, user UserID, limit int) ([]Thread, error)
+	Threads(ctx context.Context, user core.UserID, limit int) ([]core.Thread, error)
 	// ThreadNamed returns the plain thread that a client calls name, and creates it
 	// with that title if there is none. name is at most 200 bytes.
-	ThreadNamed(ctx context.Context, user UserID, name string, now time.Time) (Thread, error)
+	ThreadNamed(ctx context.Context, user core.UserID, name string, now time.Time) (core.Thread, error)
 	// Backlog returns the unanswered part of a thread.
-	Backlog(ctx context.Context, user UserID, id ThreadID) (Backlog, error)
+	Backlog(ctx context.Context, user core.UserID, id core.ThreadID) (Backlog, error)
 }
 
 // Backlog is the unanswered part of a thread.
@@ -207,7 +208,7 @@ type Backlog struct {
 // QueueStat is the depth of a queue in one state.
 type QueueStat struct {
 	Queue  string
-	State  JobState
+	State  core.JobState
 	Depth  int
 	Oldest time.Time
 }
@@ -215,17 +216,17 @@ type QueueStat struct {
 // DayStore keeps day segments and their summaries.
 type DayStore interface {
 	// Days lists segments of the continuous thread, newest first, with labels before `before` (empty: all).
-	Days(ctx context.Context, user UserID, before string, limit int) ([]Segment, error)
-	// Day returns the segment of a label, or ErrNotFound.
-	Day(ctx context.Context, user UserID, label string) (Segment, error)
-	// Segment returns a segment by id, with its Edits, or ErrNotFound.
-	Segment(ctx context.Context, user UserID, id SegmentID) (Segment, error)
+	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
+	// Day returns the segment of a label, or core.ErrNotFound.
+	Day(ctx context.Context, user core.UserID, label string) (core.Segment, error)
+	// Segment returns a segment by id, with its Edits, or core.ErrNotFound.
+	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
 	// DayMessages returns a day's conversation in order, from message `after` on.
-	DayMessages(ctx context.Context, user UserID, id SegmentID, after MessageID, limit int) ([]Message, error)
+	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID, limit int) ([]core.Message, error)
 	// DayMessagesBefore returns the last messages of a day before message `before`, in order.
-	DayMessagesBefore(ctx context.Context, user UserID, id SegmentID, before MessageID, limit int) ([]Message, error)
+	DayMessagesBefore(ctx context.Context, user core.UserID, id core.SegmentID, before core.MessageID, limit int) ([]core.Message, error)
 	// Summaries returns the versions of a day's summary, newest first.
-	Summaries(ctx context.Context, user UserID, id SegmentID, limit int) ([]Summary, error)
+	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
 }
 
 // SummaryStore writes summaries and their posts.
@@ -233,128 +234,128 @@ type SummaryStore interface {
 	// DueSegments lists open segments that are due for finalization, final ones that are stale, and those whose last
 	// summary failed: from RetryAt on, or immediately if it failed with another configuration of the model than config
 	// (empty: whatever it was). The oldest of each kind come first. Those with a summary job are left out.
-	DueSegments(ctx context.Context, now time.Time, config string, limit int) ([]Segment, error)
+	DueSegments(ctx context.Context, now time.Time, config string, limit int) ([]core.Segment, error)
 	// DuePosts lists segments whose summary is due to be posted, newest first per user. One that has no summary because
 	// that failed is listed only if its post was due at expired or before.
-	DuePosts(ctx context.Context, now, expired time.Time, limit int) ([]Segment, error)
+	DuePosts(ctx context.Context, now, expired time.Time, limit int) ([]core.Segment, error)
 	// PutSummary stores a new version with its consequences and ends its job. A final
-	// one closes the segment; ErrChanged if messages have arrived since p.ReadTo.
+	// one closes the segment; core.ErrChanged if messages have arrived since p.ReadTo.
 	PutSummary(ctx context.Context, p PutSummary) error
 	// FailSummary records the failure on the segment and ends the job. It closes a day that is over, with its newest
 	// summary.
 	FailSummary(ctx context.Context, f FailedSummary) error
-	// PutPost stores a day's post with its deliveries, or that there is none. ErrExists if that was decided before.
+	// PutPost stores a day's post with its deliveries, or that there is none. core.ErrExists if that was decided before.
 	PutPost(ctx context.Context, p PutPost) error
 }
 
 // PutSummary is a summary to store.
 type PutSummary struct {
-	Summary Summary   // the store assigns Version; Markdown empty: no summary, only finalize
-	ReadTo  MessageID // the last message of the segment that was read
-	Edits   int64     // Segment.Edits when it was read
-	Lease   Lease
-	Entry   NewMessage  // the system entry of the transcript
-	Loops   []NamedLoop // the open loops in it
-	Settled []LoopID    // loops that it closes, if they are open
+	Summary core.Summary   // the store assigns Version; Markdown empty: no summary, only finalize
+	ReadTo  core.MessageID // the last message of the segment that was read
+	Edits   int64          // Segment.Edits when it was read
+	Lease   core.Lease
+	Entry   core.NewMessage // the system entry of the transcript
+	Loops   []NamedLoop     // the open loops in it
+	Settled []core.LoopID   // loops that it closes, if they are open
 	// SameLoop finds one of Loops among the loops that are already open, which was
 	// thus mentioned again. nil: all without a number are new.
-	SameLoop func(text string, open []Loop) (LoopID, bool)
+	SameLoop func(text string, open []core.Loop) (core.LoopID, bool)
 	Final    bool
-	Post     PostState // for a final one: PostDue or PostSkipped
-	Day      string    // label of today, for the usage
+	Post     core.PostState // for a final one: PostDue or PostSkipped
+	Day      string         // label of today, for the usage
 	Now      time.Time
 }
 
 // NamedLoop is an open loop that a summary names.
 type NamedLoop struct {
-	Loop    LoopID // of a known one; 0: it is recognised by its text, or new
+	Loop    core.LoopID // of a known one; 0: it is recognised by its text, or new
 	Text    string
-	Sources []MessageID
+	Sources []core.MessageID
 	Due     time.Time // as in Loop
 }
 
 // FailedSummary is a summary that could not be written.
 type FailedSummary struct {
-	User    UserID
-	Segment SegmentID
-	Lease   Lease
+	User    core.UserID
+	Segment core.SegmentID
+	Lease   core.Lease
 	Cause   string // for the person
 	Config  string // the model's configuration
 	Since   time.Time
 	RetryAt time.Time
-	Post    PostState // of a day that is over: PostDue or PostSkipped
+	Post    core.PostState // of a day that is over: PostDue or PostSkipped
 	Now     time.Time
 }
 
 // PutPost is a post to store.
 type PutPost struct {
-	User       UserID
-	Segment    SegmentID
-	State      PostState // PostDone, PostMissed or PostSkipped
-	Message    NewMessage
-	Deliveries []NewDelivery
-	Asked      []LoopID // loops that the message asks about
+	User       core.UserID
+	Segment    core.SegmentID
+	State      core.PostState // PostDone, PostMissed or PostSkipped
+	Message    core.NewMessage
+	Deliveries []core.NewDelivery
+	Asked      []core.LoopID // loops that the message asks about
 	Now        time.Time
 }
 
 // MediaStore stores the results of fetching attachments.
 type MediaStore interface {
-	// SetAttachment stores a fetched attachment and ends the job. ErrNotFound if the
+	// SetAttachment stores a fetched attachment and ends the job. core.ErrNotFound if the
 	// message was redacted or removed; the caller removes the file.
 	SetAttachment(ctx context.Context, f Fetched) error
 }
 
 // Fetched is the result of fetching attachment Index of a message.
 type Fetched struct {
-	User       UserID
-	Message    MessageID
+	User       core.UserID
+	Message    core.MessageID
 	Index      int
-	Attachment Attachment
+	Attachment core.Attachment
 	// Text, if not empty, replaces the message's text of Revision without creating a new revision; Tokens is its size.
 	// If the attachment stays unheard, the job runs again at Attachment.Unheard.
 	Text     string
 	Tokens   int
 	Revision int
-	Lease    Lease
+	Lease    core.Lease
 }
 
 // JournalStore journals calls of outside tools.
 type JournalStore interface {
 	// Lookup returns the result of a journalled call; ok is false if there is none.
-	Lookup(ctx context.Context, user UserID, turn TurnID, step, index int) (text string, ok bool, err error)
+	Lookup(ctx context.Context, user core.UserID, turn core.TurnID, step, index int) (text string, ok bool, err error)
 	// Earlier returns the journalled calls that may have changed something and that other turns made for one of the
 	// messages, in their order.
-	Earlier(ctx context.Context, user UserID, turn TurnID, messages []MessageID) ([]CallRecord, error)
+	Earlier(ctx context.Context, user core.UserID, turn core.TurnID, messages []core.MessageID) ([]CallRecord, error)
 	// Record stores a call, and audits one that may change something. The first entry of an approved call fails with
-	// ErrRefused if no yes to it is left.
-	Record(ctx context.Context, user UserID, r CallRecord) error
+	// core.ErrRefused if no yes to it is left.
+	Record(ctx context.Context, user core.UserID, r CallRecord) error
 }
 
 // UsageStore keeps the token budgets and usage of users.
 type UsageStore interface {
 	// Reserve reserves n tokens of a day's budget for a job, replacing its earlier reservation; false if the budget
 	// does not allow it. The reservation ends with the job.
-	Reserve(ctx context.Context, user UserID, l Lease, day string, n, limit int) (bool, error)
+	Reserve(ctx context.Context, user core.UserID, l core.Lease, day string, n, limit int) (bool, error)
 	// ReserveCall reserves n tokens of a day's budget for a call outside turns and jobs; false if the budget does not
 	// allow it. SettleCall replaces the reservation with the actual usage. A reservation of a process that died lasts
 	// until the day ends.
-	ReserveCall(ctx context.Context, user UserID, day string, n, limit int) (bool, error)
-	SettleCall(ctx context.Context, user UserID, day string, n int, u Usage) error
+	ReserveCall(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error)
+	SettleCall(ctx context.Context, user core.UserID, day string, n int, u core.Usage) error
 	// Spend adds a background call's tokens to a day.
-	Spend(ctx context.Context, user UserID, day string, u Usage) error
+	Spend(ctx context.Context, user core.UserID, day string, u core.Usage) error
 	// Grant grants a process tokens from the daily budget of all users and returns its total grant, used or not. All
 	// grants together never exceed that budget. Granted tokens count as used until the process's lease ends.
 	Grant(ctx context.Context, g Grant) (granted int, err error)
 	// SpentAll returns the tokens of a day that all processes have used and been granted.
 	SpentAll(ctx context.Context, day string, now time.Time) (used, granted int, err error)
 	// UsageOf returns the tokens used and reserved on a day.
-	UsageOf(ctx context.Context, user UserID, day string) (used, reserved int, err error)
+	UsageOf(ctx context.Context, user core.UserID, day string) (used, reserved int, err error)
 	// TakeEgress adds want to a user's day, up to the limit most (0: none), and returns
 	// how much it added. Negative amounts are given back.
-	TakeEgress(ctx context.Context, user UserID, day string, want, most Egress) (Egress, error)
+	TakeEgress(ctx context.Context, user core.UserID, day string, want, most Egress) (Egress, error)
 	// UsageDays lists usage from one day through another, by day, then user. User 0
 	// means all users, for the owner only.
-	UsageDays(ctx context.Context, user UserID, from, through string) ([]UsageDay, error)
+	UsageDays(ctx context.Context, user core.UserID, from, through string) ([]UsageDay, error)
 }
 
 // Egress counts a user's outgoing requests, and their bytes in both directions.
@@ -372,7 +373,7 @@ type Janitor interface {
 	Scrub(ctx context.Context) error
 	// Traces lists the places among a user's rows that still contain a text, ignoring case, and the documents that the
 	// full-text index still holds with all of its words. It reads everything.
-	Traces(ctx context.Context, user UserID, text string) ([]Trace, error)
+	Traces(ctx context.Context, user core.UserID, text string) ([]Trace, error)
 	// Ping returns an error if the store does not answer.
 	Ping(ctx context.Context) error
 	// Close ends all work with the store.
@@ -392,12 +393,6 @@ type Waker interface {
 	// one of the Topic constants. The channel is closed when ctx ends.
 	Wakes(ctx context.Context) <-chan string
 }
-
-// TopicListening announces that this process has begun to receive notifications: earlier ones may have been missed.
-const TopicListening = "listening"
-
-// TopicWritten announces that the store was written, perhaps by a process that notifies nobody.
-const TopicWritten = "written"
 
 // Store is the sum of all ports of the store.
 type Store interface {

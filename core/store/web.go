@@ -1,0 +1,105 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
+)
+
+// SessionStore keeps the sessions of the web page.
+type SessionStore interface {
+	// SignIn uses up a CodeWeb and starts a session of its user. The store sets s.User
+	// and s.ID. core.ErrRefused if the code is not valid.
+	SignIn(ctx context.Context, codeHash string, s core.Session, now time.Time) (core.Session, error)
+	// SignsIn returns the user of a CodeWeb and its expiry without using it, or core.ErrNotFound if it is not valid.
+	SignsIn(ctx context.Context, codeHash string, now time.Time) (u core.User, until time.Time, err error)
+	// Session returns the session of a token's hash and its user, or core.ErrNotFound if there is none or it has expired.
+	Session(ctx context.Context, hash string, now time.Time) (core.Session, core.User, error)
+	// UseSession records when a session was last used, and extends it.
+	UseSession(ctx context.Context, user core.UserID, id int64, used, expires time.Time) error
+	// Sessions lists a user's sessions that have not expired, last used first.
+	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error)
+	// EndSession ends a user's session, or all of them if id is 0.
+	EndSession(ctx context.Context, user core.UserID, id int64) error
+}
+
+// APIKeyStore keeps API keys.
+type APIKeyStore interface {
+	// AddAPIKey stores a key and assigns its ID.
+	AddAPIKey(ctx context.Context, k core.APIKey) (core.APIKey, error)
+	// APIKey returns the key of a hash and its user, or core.ErrNotFound.
+	APIKey(ctx context.Context, hash string) (core.APIKey, core.User, error)
+	// APIKeys lists a user's keys, newest first.
+	APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error)
+	// UseAPIKey records when a key was last used.
+	UseAPIKey(ctx context.Context, user core.UserID, id int64, at time.Time) error
+	// RevokeAPIKey removes a user's key. core.ErrNotFound if there is none.
+	RevokeAPIKey(ctx context.Context, user core.UserID, id int64) error
+}
+
+// TimelineQuery selects a page of a thread, in the order of display.
+type TimelineQuery struct {
+	User   core.UserID
+	Thread core.ThreadID // 0: the continuous one
+	// From and To bound the time of display, To exclusive; zero: no bound.
+	From, To time.Time
+	// Before selects the newest messages before one, After the oldest after one; with neither, the newest are selected,
+	// or with Oldest the oldest. At most one of the three may be set.
+	Before, After core.MessageID
+	Oldest        bool
+	Answers       bool // include replaced answers (KindAnswer)
+	Limit         int
+}
+
+// Revision is an earlier text of a message.
+type Revision struct {
+	Revision   int
+	Text       string
+	ReplacedAt time.Time
+}
+
+// TimelineStore reads the transcript for display.
+type TimelineStore interface {
+	// Timeline returns messages of every kind, oldest first, and reports whether there are more in the direction of the
+	// query. core.ErrNotFound if the thread, or the message of Before or After, does not exist.
+	Timeline(ctx context.Context, q TimelineQuery) (ms []core.Message, more bool, err error)
+	// Sent lists the deliveries of messages, without their parts, oldest first.
+	Sent(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Delivery, error)
+	// Revisions returns the earlier texts of a message, oldest first.
+	Revisions(ctx context.Context, user core.UserID, id core.MessageID) ([]Revision, error)
+	// Running lists the turns of a thread (0: the continuous one) that run or wait for a retry.
+	Running(ctx context.Context, user core.UserID, thread core.ThreadID) ([]core.Turn, error)
+	// Answers lists those of the messages that have more than one answer, by id.
+	Answers(ctx context.Context, user core.UserID, ids []core.MessageID) ([]effect.Answered, error)
+}
+
+// UsageDay is a user's usage on a day.
+type UsageDay struct {
+	User  core.UserID
+	Day   string // YYYY-MM-DD
+	Usage core.Usage
+	Tasks int // tokens of Usage spent on tasks
+	Turns int
+}
+
+// Changes announces changes to users, so that open pages can update.
+type Changes interface {
+	// Changed yields users whose rows this process has written, each at least once after the transaction. The channel
+	// is closed when ctx ends. A slow reader misses some.
+	Changed(ctx context.Context) <-chan core.UserID
+	// Publish passes a topic of at most 7,000 bytes to the Wakes of every process,
+	// this one included. Nothing is stored; it may be lost.
+	Publish(ctx context.Context, topic string) error
+}
+
+// AgentKeyStore stores the keys of personal agents.
+type AgentKeyStore interface {
+	// AddAgentKey stores a key and assigns its ID; seal receives that id and returns Sealed.
+	AddAgentKey(ctx context.Context, k core.AgentKey, seal func(id int64) (string, error)) (core.AgentKey, error)
+	// AgentKeys lists the keys of all users.
+	AgentKeys(ctx context.Context) ([]core.AgentKey, error)
+	// RemoveAgentKey removes a user's key. core.ErrNotFound if there is none.
+	RemoveAgentKey(ctx context.Context, user core.UserID, id int64) error
+}
