@@ -46,17 +46,21 @@ func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding 
 		return []core.Finding{finding(false, err.Error())}
 	}
 	var versions mautrix.RespVersions
-	resp, err := within(ctx, showTimeout, func(ctx context.Context) (*http.Response, error) {
+	date, err := within(ctx, showTimeout, func(ctx context.Context) (string, error) {
 		_, resp, err := ask.cli.MakeFullRequestWithResp(ctx, mautrix.FullRequest{Method: http.MethodGet,
 			URL: ask.cli.BuildClientURL("versions"), ResponseJSON: &versions})
-		return resp, err
+		if err != nil {
+			return "", err
+		}
+		defer resp.Body.Close()
+		return resp.Header.Get("Date"), nil
 	})
 	if err != nil {
 		return []core.Finding{finding(false, fmt.Sprintf(w.NoHomeserver, err))}
 	}
 	newest := cmp.Or(versions.GetLatest().String(), w.NoVersion)
 	out := []core.Finding{finding(true, fmt.Sprintf(w.Homeserver, c.opts.Homeserver, newest)),
-		c.clock(resp.Header.Get("Date"), w)}
+		c.clock(date, w)}
 	s, err := c.enter(ctx)
 	if err != nil {
 		return append(out, finding(false, channel.Said(err, language)))

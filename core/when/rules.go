@@ -73,23 +73,46 @@ func (m *match) keep(name string, p piece) {
 	m.pieces[name] = p
 }
 
-// element matches one element at i, in a pattern that begins at start. It may match without a word.
-func (r *reader) element(i int, name string, start int) (value, n int, ok bool) {
+// condition reports whether the condition of a name holds at i, in a pattern that begins at start. It takes no word.
+func (r *reader) condition(i int, name string, start int) (holds, known bool) {
 	switch name {
 	case "ahead":
-		return 0, 0, r.ahead
+		return r.ahead, true
 	case "start":
-		return 0, 0, i == 0
+		return i == 0, true
 	case "end":
-		return 0, 0, i >= len(r.words)
+		return i >= len(r.words), true
 	case "timed":
-		_, n, _ := r.timeOfDay(i + r.length(i, "at"))
-		return 0, 0, n > 0
+		return r.timed(i), true
 	case "edge":
-		_, _, timed := r.element(i, "timed", start)
-		return 0, 0, timed || i >= len(r.words) || r.going || start == 0 && r.ahead
+		return r.timed(i) || i >= len(r.words) || r.going || start == 0 && r.ahead, true
 	case "introduced":
-		return 0, 0, r.endsAt(i, "since") || r.endsAt(i, "month_of")
+		return r.endsAt(i, "since") || r.endsAt(i, "month_of"), true
+	}
+	return false, false
+}
+
+// timed reports whether a time of day stands at i.
+func (r *reader) timed(i int) bool {
+	_, n, _ := r.timeOfDay(i + r.length(i, "at"))
+	return n > 0
+}
+
+// midMonth reads a word such as mid-March: 100 for each month, and the part of it.
+func midMonth(word string) (value, n int) {
+	before, after, _ := strings.Cut(word, "-")
+	one := &reader{words: []string{before, after}}
+	part, _ := one.is(0, "part_of_month")
+	month, k := one.first(1, "month", "maybe_month")
+	return 100*month + part, k * min(part, 1)
+}
+
+// element matches one element at i, in a pattern that begins at start. It may match without a word.
+func (r *reader) element(i int, name string, start int) (value, n int, ok bool) {
+	if holds, known := r.condition(i, name, start); known {
+		return 0, 0, holds
+	}
+	switch name {
 	case "count":
 		value, n = r.count(i)
 	case "some": // in whole numbers
@@ -99,12 +122,8 @@ func (r *reader) element(i int, name string, start int) (value, n int, ok bool) 
 		}
 	case "compact":
 		value, n = r.compact(i)
-	case "mid_month": // 100 for each month, and the part of it
-		before, after, _ := strings.Cut(r.word(i), "-")
-		one := &reader{words: []string{before, after}}
-		part, _ := one.is(0, "part_of_month")
-		month, k := one.first(1, "month", "maybe_month")
-		value, n = 100*month+part, k*min(part, 1)
+	case "mid_month":
+		value, n = midMonth(r.word(i))
 	case "nth":
 		value, n = r.nth(i)
 	case "day":
@@ -126,7 +145,7 @@ func (r *reader) element(i int, name string, start int) (value, n int, ok bool) 
 		}
 	case "short_weekday": // the shortest ones are words, too
 		value, n = r.is(i, name)
-		if _, _, timed := r.element(i+1, "timed", start); len(r.word(i)) < 3 && !timed && !r.alone {
+		if len(r.word(i)) < 3 && !r.timed(i+1) && !r.alone {
 			n = 0
 		}
 	case "which_one":
