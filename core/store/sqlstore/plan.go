@@ -81,8 +81,12 @@ func (s *Store) FirePlan(ctx context.Context, f store.FirePlan) error {
 		if f.Instruction != nil {
 			run.Message, ended = t.instruct(f), time.Time{}
 		}
+		// An imported plan may have a run of this time.
 		t.exec(`INSERT INTO plan_runs (user_id, plan_id, due_at, state, cause, passed, message_id, reserved, day, started_at, ended_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`, t.user, run.Plan, ms(run.Due), string(run.State),
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+			ON CONFLICT (user_id, plan_id, due_at) DO UPDATE SET state = excluded.state, cause = excluded.cause, passed = excluded.passed,
+				message_id = excluded.message_id, reserved = excluded.reserved, day = excluded.day, started_at = excluded.started_at,
+				ended_at = excluded.ended_at`, t.user, run.Plan, ms(run.Due), string(run.State),
 			string(run.Cause), run.Passed, run.Message, b.Reserve, b.Day, ms(f.Now), ms(ended))
 		t.apply(f.Effects, nil)
 	})

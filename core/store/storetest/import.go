@@ -55,6 +55,7 @@ func testImportPlans(b *bench) {
 		Plans: []core.Plan{{Kind: core.PlanReminder, Text: "done", DueAt: b.now, State: core.PlanDone, CreatedAt: b.now,
 			Last: core.Run{Due: b.now, State: core.RunDone, Ended: b.now}, Zone: "UTC"},
 			{Kind: core.PlanReminder, Text: "active", DueAt: b.now.Add(time.Hour), State: core.PlanActive,
+				Last:      core.Run{Due: b.now, State: core.RunDone},
 				Source:    out.Messages[0],
 				CreatedAt: b.now, Cron: "0 9 * * *"},
 			{Kind: core.PlanReminder, Text: "forgotten", DueAt: b.now.Add(time.Hour), State: core.PlanActive,
@@ -80,6 +81,9 @@ func testImportPlans(b *bench) {
 		texts = append(texts, k.Text+" "+string(k.State))
 	}
 	equal(b, "plans", strings.Join(texts, ", "), "open open, closed closed, done done, active active, news paused")
+	recurs := got.Plans[1]
+	b.must(b.FirePlan(b.ctx, ports.FirePlan{User: b.user.ID, Due: recurs.DueAt, Next: recurs.DueAt.Add(time.Hour), Now: b.now,
+		Run: core.Run{Plan: recurs.ID, Due: recurs.Last.Due, State: core.RunDone}})) // a run that it brought
 	open, err := b.Loops(b.ctx, b.user.ID, 10)
 	b.must(err)
 	equal(b, "open", len(open), 1)
