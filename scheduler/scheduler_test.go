@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,9 +14,11 @@ import (
 
 func TestScheduler_runsAtTheStartAndAtItsTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		begin, leads := time.Now(), true
+		begin := time.Now()
+		var leads atomic.Bool
+		leads.Store(true)
 		var ran []time.Duration
-		s := &Scheduler{Log: zap.NewNop(), Leads: func() bool { return leads }, Tasks: []Task{
+		s := &Scheduler{Log: zap.NewNop(), Leads: leads.Load, Tasks: []Task{
 			{Name: "fails", Spec: "*/10 * * * *", Run: func(context.Context) error {
 				ran = append(ran, time.Since(begin))
 				return errors.New("not this time")
@@ -25,7 +28,7 @@ func TestScheduler_runsAtTheStartAndAtItsTimes(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- s.Run(ctx) }()
 		time.Sleep(25 * time.Minute)
-		leads = false
+		leads.Store(false)
 		time.Sleep(10 * time.Minute)
 		cancel()
 		if err := <-done; err != nil {

@@ -144,7 +144,7 @@ gotest() {
 packages() { go list -tags goolm ./... | grep -v "/e2e\(/\|\$\)${1:+\|$1}"; }
 
 # Packages with goroutines that outlive a call.
-goroutines='/core/\(live\|job\|media\|intake\|gateway\|agent\|people\|embed\|summary\|client\)\(/\|$\)\|/adapters/\(telegram\|whatsapp\|terminal\)\(/\|$\)'
+goroutines='/core/\(live\|job\|media\|gateway\|agent\|people\|embed\|summary\|client\)\(/\|$\)\|/adapters/\(telegram\|whatsapp\|terminal\)\(/\|$\)'
 
 # Packages with none; scripts/nightly.sh runs them with the race detector.
 pure='/migrations$\|/core/\(text\|words\|when\|day\|markup\|prompt\|llm/tokens\)$'
