@@ -129,6 +129,25 @@ func TestTaskTools(t *testing.T) {
 	}
 }
 
+// TestTools_noLimitRefusesAReply checks that a turn that sets two tasks where one more is allowed can be stored.
+func TestTools_noLimitRefusesAReply(t *testing.T) {
+	t.Parallel()
+	f, p := newHome(t)
+	for range 19 {
+		f.sets(p, "tomorrow at 9 tell the news")
+	}
+	var effects []core.Effect
+	for _, do := range []string{"look for honey", "look for a heffalump"} {
+		got, err := f.tool(f.use(p), "task_set", `{"do":"`+do+`","when":"tomorrow at 9"}`)
+		f.must(err)
+		effects = append(effects, got.Effects...)
+	}
+	f.effect(p.ID, effects...)
+	if _, err := f.tool(f.use(p), "task_set", `{"do":"one more","when":"tomorrow at 9"}`); err == nil {
+		t.Error("the next turn exceeds the limit, too")
+	}
+}
+
 // TestWhatHindersARun checks that the user is notified once of each cause, without a call of the
 // model.
 func TestWhatHindersARun(t *testing.T) {

@@ -122,6 +122,7 @@ func (m *Plans) set(ctx context.Context, use core.ToolUse, k core.Plan) (core.To
 	if err != nil {
 		return core.ToolResult{}, err
 	}
+	set.Max = 0 // no limit refuses the reply that stores it: the calls of one turn may exceed it
 	if use.Tainted && k.Kind == core.PlanTask {
 		out := m.show(set.Plan, "asked", language)
 		out.ID, out.Note = 0, awaited

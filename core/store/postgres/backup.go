@@ -15,6 +15,9 @@ import (
 	"github.com/everthread/everthread/core/store/sqlstore"
 )
 
+// lockWait bounds how long pg_dump waits for a table that a migration holds.
+const lockWait = "60s"
+
 // Dump writes the schema to w as pg_dump does, consistent as of one moment; see backup.Server. It includes the tables of
 // libraries, such as the keys of encrypted rooms.
 func (s *Store) Dump(ctx context.Context, w io.Writer) (schema int64, rows map[string]int64, err error) {
@@ -46,7 +49,8 @@ func (s *Store) Dump(ctx context.Context, w io.Writer) (schema int64, rows map[s
 		return 0, nil, fmt.Errorf("count the rows: %w", err)
 	}
 	return schema, rows, run(ctx, s.connection(), nil, w, dumper, "--format=custom", "--compress=0", "--no-owner",
-		"--no-privileges", "--no-password", "--schema="+quoted(name), "--snapshot="+moment, byEnvironment)
+		"--no-privileges", "--no-password", "--lock-wait-timeout="+lockWait, "--schema="+quoted(name), "--snapshot="+moment,
+		byEnvironment)
 }
 
 // counts counts the rows of the tables.

@@ -283,7 +283,7 @@ func (t *tx) dropPlan(k core.Plan, redacted core.MessageID, now time.Time, out *
 	}
 }
 
-// redactReminded empties the messages of a reminder, those of earlier stores too.
+// redactReminded empties the messages of a reminder: an import knows the last one only.
 func (t *tx) redactReminded(k core.Plan) {
 	for _, m := range listOf(t, scanMessage, `SELECT `+messageColumns+
 		` FROM messages WHERE user_id = $1 AND id > $2 AND kind = 'reminder' AND redacted = 0`, t.user, k.Source) {
