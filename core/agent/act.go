@@ -78,6 +78,24 @@ func sendable(calls []core.ToolCall) []core.ToolCall {
 	return out
 }
 
+// endsAgain reports whether e ends what an earlier effect of the turn ends: models repeat themselves, and a reply that
+// ends something twice could not be stored.
+func endsAgain(earlier []core.Effect, e core.Effect) bool {
+	what := ended(e)
+	return what != "" && slices.ContainsFunc(earlier, func(o core.Effect) bool { return ended(o) == what })
+}
+
+// ended names what an effect ends; empty: nothing.
+func ended(e core.Effect) string {
+	switch e := e.(type) {
+	case effect.CancelPlan:
+		return fmt.Sprint("plan ", e.Plan)
+	case effect.CloseLoop:
+		return fmt.Sprint("loop ", e.Loop)
+	}
+	return ""
+}
+
 // addResult adds the outcome of a call to the turn.
 func (r *run) addResult(call core.ToolCall, d done) {
 	r.results = append(r.results, result{message: len(r.out.Messages), shown: len(r.prompt), step: r.step, full: d.Text})
@@ -91,7 +109,9 @@ func (r *run) addResult(call core.ToolCall, d done) {
 		if r.asked {
 			e = effect.Taint(e)
 		}
-		r.out.Effects = append(r.out.Effects, e)
+		if !endsAgain(r.out.Effects, e) {
+			r.out.Effects = append(r.out.Effects, e)
+		}
 	}
 	r.files = append(r.files, d.kept...)
 	r.gain(d.gained)
