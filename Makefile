@@ -37,7 +37,7 @@ lint: ## run golangci-lint
 fmt: ## format the Go code
 	@scripts/lint.sh fmt
 
-bench: ## run benchmarks; BENCH=name, PKG=./core/day
+bench: ## run benchmarks; BENCH=name, PKG=./core/text/day
 	@scripts/bench.sh '$(or $(BENCH),.)' '$(or $(PKG),./...)'
 
 soak: ## simulate a year of tasks and reminders (PEOPLE=1000, DAYS=365, KILLS=500, SEED=1), a small model, damaged files, kills

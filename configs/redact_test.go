@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 // pasted are keys in the format of services; none is real.
@@ -145,7 +145,7 @@ func TestRandomTextLooksRandom(t *testing.T) {
 func TestRedact_leavesOurOwnTexts(t *testing.T) {
 	t.Parallel()
 	for _, language := range []string{"en", "fr", "de"} {
-		catalogue, err := os.ReadFile("../core/words/" + language + ".toml")
+		catalogue, err := os.ReadFile("../core/text/i18n/" + language + ".toml")
 		if err != nil {
 			t.Fatal(err)
 		}

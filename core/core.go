@@ -93,7 +93,7 @@ type OwnEmbeddings struct {
 	BaseURL    string `json:"base_url,omitempty"`
 	Model      string `json:"model,omitempty"`
 	Dimensions int    `json:"dimensions,omitempty"` // 0: the model's own
-	Sealed     string `json:"sealed,omitempty"`     // the key, encrypted; see core/seal
+	Sealed     string `json:"sealed,omitempty"`     // the key, encrypted; see core/trust/secret
 }
 
 // Location returns the user's time zone, or fallback if it is unset or unknown.

@@ -75,7 +75,7 @@ type AgentKey struct {
 	ID        int64 // unique among all users
 	User      UserID
 	Name      string
-	Sealed    string // the key itself, encrypted; see core/seal
+	Sealed    string // the key itself, encrypted; see core/trust/secret
 	CreatedAt time.Time
 }
 

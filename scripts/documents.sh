@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Makes the small documents of core/document/testdata, each with a program that people
+# Makes the small documents of core/files/document/testdata, each with a program that people
 # use for such files: LibreOffice, Chromium, LaTeX, Ghostscript, qpdf. They are committed;
 # run this only to change them.
 set -euo pipefail
-cd "$(dirname "$0")/../core/document/testdata"
+cd "$(dirname "$0")/../core/files/document/testdata"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 

@@ -3,7 +3,7 @@
 # with the Go of this machine: a binary built with an older Go would refuse the
 # module's language version. Arguments are passed on.
 #
-#   scripts/lint.sh run ./core/day/...     one package
+#   scripts/lint.sh run ./core/text/day/...     one package
 #   scripts/lint.sh fmt                    format
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

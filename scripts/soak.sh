@@ -13,7 +13,7 @@ go test -tags goolm -count=1 -timeout 24h -v -run '^TestTimesGoBy$' ./core/plan 
 	-soak.people "$1" -soak.days "$2" -soak.kills "$3" -soak.seed "$4"
 go test -tags 'goolm e2e crashpoints' -count=1 -timeout 24h -v -run '^TestAYearWithASmallModel$' ./e2e/data \
 	-small.step 1
-go test -tags goolm -count=1 -timeout 24h -v -run '^TestDamagedFilesAreRead$' ./core/document -soak.inputs 10000000
+go test -tags goolm -count=1 -timeout 24h -v -run '^TestDamagedFilesAreRead$' ./core/files/document -soak.inputs 10000000
 if [ -n "${TEST_POSTGRES_DSN:-}" ]; then
 	EVERTHREAD_TEST_POSTGRES_BIN=$(scripts/postgres.sh bin)
 	export EVERTHREAD_TEST_POSTGRES_BIN

@@ -144,10 +144,10 @@ gotest() {
 packages() { go list -tags goolm ./... | grep -v "/e2e\(/\|\$\)${1:+\|$1}"; }
 
 # Packages with goroutines that outlive a call.
-goroutines='/core/\(live\|job\|media\|gateway\|agent\|people\|embed\|summary\|client\)\(/\|$\)\|/adapters/\(telegram\|whatsapp\|terminal\)\(/\|$\)'
+goroutines='/core/\(job\|files/media\|chat/\(live\|gateway\|agent\|summary\)\|accounts\|memory/embed\)\(/\|$\)\|/adapters/\(telegram\|whatsapp\|terminal\)\(/\|$\)'
 
 # Packages with none; scripts/nightly.sh runs them with the race detector.
-pure='/migrations$\|/core/\(text\|words\|when\|day\|markup\|prompt\|llm/tokens\)$'
+pure='/migrations$\|/core/\(text\(/.*\)\?\|chat/prompt\|llm/tokens\)$'
 
 # The race detector checks concurrency, which small tests have as much as large ones, at a
 # tenth of the speed: so slow tests are smaller here (package fulltest). It checks Go, but not
@@ -159,7 +159,7 @@ raced() {
 	local detector=(-race '-gcflags=modernc.org/sqlite/lib=-race=false' '-gcflags=modernc.org/libc=-race=false')
 	local repeated others status=0
 	repeated=$(packages | grep "$goroutines") &&
-		others=$(packages "/internal/repocheck$\|/core/document$\|$pure\|$goroutines") || return 1
+		others=$(packages "/internal/repocheck$\|/core/files/document$\|$pure\|$goroutines") || return 1
 	# shellcheck disable=SC2086 # one argument a package
 	EVERTHREAD_TEST_ALL='' gotest "${detector[@]}" -tags goolm -cpu 1,2 -timeout 20m -- $repeated || status=1
 	# shellcheck disable=SC2086

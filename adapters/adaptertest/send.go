@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/text/markup"
 )
 
 // part returns a part with its text as key.

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/chat/live"
 	"github.com/everthread/everthread/core/effect"
-	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 )

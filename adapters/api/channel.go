@@ -16,11 +16,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/client"
-	"github.com/everthread/everthread/core/live"
-	"github.com/everthread/everthread/core/memory"
-	"github.com/everthread/everthread/core/recall"
-	"github.com/everthread/everthread/core/server"
+	"github.com/everthread/everthread/core/accounts/client"
+	"github.com/everthread/everthread/core/chat/live"
+	"github.com/everthread/everthread/core/memory/items"
+	"github.com/everthread/everthread/core/memory/recall"
+	"github.com/everthread/everthread/core/ops/server"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -59,8 +59,8 @@ type Searcher interface {
 
 // Memory reads memory and prepares changes, as memory.Memory does.
 type Memory interface {
-	Search(ctx context.Context, q memory.Query) (memory.Found, error)
-	Add(ctx context.Context, i core.Item, now time.Time) (memory.Added, error)
+	Search(ctx context.Context, q items.Query) (items.Found, error)
+	Add(ctx context.Context, i core.Item, now time.Time) (items.Added, error)
 	Item(ctx context.Context, user core.UserID, id core.ItemID) (core.Item, error)
 	Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/accounts/client"
 	"github.com/everthread/everthread/core/effect"
 )
 

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/accounts/client"
 	"github.com/everthread/everthread/core/effect"
-	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/memory/items"
 	"github.com/everthread/everthread/core/text"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 // foundItems is the answer to a search, like that of memory_search.
@@ -40,7 +40,7 @@ const snippetLength = 240
 
 func (c *Server) memory(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	p := paramsOf(r, "query", "limit", "theme", "types", "recency_days", "status")
-	q := memory.Query{User: who.User.ID, Words: p.text("query"), Theme: p.text("theme"), Status: p.text("status"),
+	q := items.Query{User: who.User.ID, Words: p.text("query"), Theme: p.text("theme"), Status: p.text("status"),
 		Recency: int(p.number("recency_days", 1, maxDays)), Limit: p.limit(10, 50), Now: c.Now()}
 	if types := p.text("types"); types != "" {
 		q.Types = strings.Split(types, ",")
@@ -230,7 +230,7 @@ func (c *Server) want(w http.ResponseWriter, r *http.Request, who client.Caller)
 	if err != nil {
 		return 0, nil, err
 	}
-	add, same, err := c.Standing.Add(r.Context(), who.User.ID, words.English, *b.Text, c.Now())
+	add, same, err := c.Standing.Add(r.Context(), who.User.ID, i18n.English, *b.Text, c.Now())
 	if err != nil {
 		return 0, nil, err
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/chat/live"
 	"github.com/everthread/everthread/core/effect"
-	"github.com/everthread/everthread/core/live"
 )
 
 type object = map[string]any

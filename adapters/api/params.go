@@ -16,9 +16,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/client"
-	"github.com/everthread/everthread/core/live"
-	"github.com/everthread/everthread/core/server"
+	"github.com/everthread/everthread/core/accounts/client"
+	"github.com/everthread/everthread/core/chat/live"
+	"github.com/everthread/everthread/core/ops/server"
 	"github.com/everthread/everthread/core/text"
 )
 

@@ -19,13 +19,13 @@ import (
 
 	"github.com/everthread/everthread/adapters/api"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/accounts/client"
+	"github.com/everthread/everthread/core/chat/live"
 	"github.com/everthread/everthread/core/effect"
-	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/llm/tokens"
-	"github.com/everthread/everthread/core/memory"
-	"github.com/everthread/everthread/core/recall"
-	"github.com/everthread/everthread/core/standing"
+	"github.com/everthread/everthread/core/memory/items"
+	"github.com/everthread/everthread/core/memory/recall"
+	"github.com/everthread/everthread/core/memory/standing"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
@@ -74,7 +74,7 @@ func newWorld(t testing.TB) *world {
 	clock := func() time.Time { return w.now }
 	c := api.New(api.Options{Guard: client.NewGuard(client.GuardOptions{Store: s, Log: zap.NewNop(), Now: clock}),
 		Asker: w, Actor: w, Proposer: w, Names: recall.UserNames(s), Zone: time.UTC, Log: zap.NewNop(),
-		Store: s, Searcher: search, Memory: &memory.Memory{Store: s, Signals: search}, Now: clock,
+		Store: s, Searcher: search, Memory: &items.Memory{Store: s, Signals: search}, Now: clock,
 		Standing: &standing.Standing{Store: s, Tokens: tokens.New(),
 			Settings: standing.Settings{MaxActive: 3, MaxTokens: 200}}})
 	mux := http.NewServeMux()
@@ -111,7 +111,7 @@ func (w *world) person(name string, role core.UserRole, said string) person {
 	check(w.t, err)
 	p.segment = g.ID
 	w.summarize(g, p)
-	m := &memory.Memory{Store: w.Store}
+	m := &items.Memory{Store: w.Store}
 	a, err := m.Add(ctx, core.Item{User: u.ID, Content: said, Type: core.ItemFact, Theme: "Boats & birds",
 		Tags: []string{"name"}, SourceMessage: p.message, SourceThread: g.Thread}, w.now)
 	check(w.t, err)

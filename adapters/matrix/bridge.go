@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 // bridged is the channel of one bridged network, with the rooms of the account. It receives through Channel.Run.
@@ -54,7 +54,7 @@ func (b *bridged) Check() error {
 		return err
 	}
 	login, _ := b.account.memory.logins.Get(b.bridge.Network)
-	return b.bridge.problem(login, &say(words.English).Findings)
+	return b.bridge.problem(login, &say(i18n.English).Findings)
 }
 
 // problem returns an error that explains a login state and what to do about it, or nil.

@@ -16,8 +16,8 @@ import (
 	"github.com/everthread/everthread/adapters/adaptertest"
 	"github.com/everthread/everthread/adapters/matrix/matrixtest"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/trust/egress"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 const (

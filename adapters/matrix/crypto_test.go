@@ -25,8 +25,8 @@ import (
 	"github.com/everthread/everthread/adapters/matrix/matrixtest"
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/trust/egress"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 func keyStore(t *testing.T, name string) *sql.DB {

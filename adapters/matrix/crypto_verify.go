@@ -17,7 +17,7 @@ import (
 	mevent "maunium.net/go/mautrix/event"
 	"maunium.net/go/mautrix/id"
 
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 // published returns the device's keys and the account's cross-signing keys as the server publishes them.
@@ -58,7 +58,7 @@ func (o *olm) verify(ctx context.Context) error {
 		return err
 	}
 	if !has || o.key == "" {
-		text, _ := o.status(ctx, &say(words.English).Findings)
+		text, _ := o.status(ctx, &say(i18n.English).Findings)
 		return errors.New(text)
 	}
 	if err := o.mach.VerifyWithRecoveryKey(ctx, o.key); err != nil {

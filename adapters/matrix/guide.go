@@ -11,7 +11,7 @@ import (
 	"maunium.net/go/mautrix/id"
 
 	"github.com/everthread/everthread/core/channel"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 var _ channel.Guided = (*Config)(nil)
@@ -24,7 +24,7 @@ type wording struct {
 	Advice   map[string]string // what the owner should do
 }
 
-var say = words.In[wording]("matrix")
+var say = i18n.In[wording]("matrix")
 
 // Guide asks for an account and its password.
 func (c *Config) Guide(language string, h channel.Host) channel.Guide {

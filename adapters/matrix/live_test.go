@@ -25,8 +25,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/trust/egress"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 // person is an account on a real homeserver.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/text/markup"
 )
 
 // shown is the preview of an answer in a room. It is stored, so that another process continues in the same message.

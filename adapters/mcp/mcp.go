@@ -20,8 +20,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/client"
-	"github.com/everthread/everthread/core/server"
+	"github.com/everthread/everthread/core/accounts/client"
+	"github.com/everthread/everthread/core/ops/server"
 	"github.com/everthread/everthread/core/store"
 )
 
@@ -31,7 +31,7 @@ type Actor interface {
 
 // Options configure a Server. All but PublicURL are required.
 type Options struct {
-	// Tools are those of core/recall and core/memory. Their names determine the scope that
+	// Tools are those of core/memory/recall and core/memory/items. Their names determine the scope that
 	// they need: conversation_* read, memory_* memory. Others are not offered.
 	Tools []core.Tool
 	Actor Actor

@@ -13,7 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/agent/tooltest"
+	"github.com/everthread/everthread/core/chat/agent/tooltest"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 )

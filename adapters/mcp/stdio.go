@@ -15,7 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/accounts/client"
 )
 
 // Stdio serves one user, with the scopes read and memory, until in or ctx ends. Each line is a

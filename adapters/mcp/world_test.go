@@ -18,10 +18,10 @@ import (
 
 	"github.com/everthread/everthread/adapters/mcp"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/accounts/client"
 	"github.com/everthread/everthread/core/llm/tokens"
-	"github.com/everthread/everthread/core/memory"
-	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/memory/items"
+	"github.com/everthread/everthread/core/memory/recall"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
@@ -49,7 +49,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{Store: s, t: t, now: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)}
 	search := &recall.Searcher{Store: s, Days: s, Analyzer: analyzer, Tokens: tokens.New(),
 		Settings: recall.Default(), Log: zap.NewNop()}
-	tools := append(recall.Tools(search, nil), (&memory.Memory{Store: s, Signals: search}).Tools()...)
+	tools := append(recall.Tools(search, nil), (&items.Memory{Store: s, Signals: search}).Tools()...)
 	tools = append(tools, other{})
 	clock := func() time.Time { return w.now }
 	w.server, err = mcp.New(mcp.Options{Tools: tools, Actor: w, Days: s,

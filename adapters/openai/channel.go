@@ -17,8 +17,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/client"
-	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/accounts/client"
+	"github.com/everthread/everthread/core/chat/live"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/client"
-	"github.com/everthread/everthread/core/live"
-	"github.com/everthread/everthread/core/server"
+	"github.com/everthread/everthread/core/accounts/client"
+	"github.com/everthread/everthread/core/chat/live"
+	"github.com/everthread/everthread/core/ops/server"
 	"github.com/everthread/everthread/core/store"
 )
 

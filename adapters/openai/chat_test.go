@@ -15,8 +15,8 @@ import (
 
 	"github.com/everthread/everthread/adapters/openai"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/chat/live"
 	"github.com/everthread/everthread/core/effect"
-	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/store"
 )
 

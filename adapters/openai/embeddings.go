@@ -9,8 +9,8 @@ import (
 	"net/http"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/client"
-	"github.com/everthread/everthread/core/server"
+	"github.com/everthread/everthread/core/accounts/client"
+	"github.com/everthread/everthread/core/ops/server"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/accounts/client"
 	"github.com/everthread/everthread/core/text"
 )
 

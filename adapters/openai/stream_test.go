@@ -15,7 +15,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/openai"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/chat/live"
 )
 
 // streamed is a stream read to its end.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/chat/live"
 	"github.com/everthread/everthread/core/store"
 )
 

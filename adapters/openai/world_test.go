@@ -18,8 +18,8 @@ import (
 
 	"github.com/everthread/everthread/adapters/openai"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/client"
-	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/accounts/client"
+	"github.com/everthread/everthread/core/chat/live"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
-	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/text/markup"
 	"github.com/everthread/everthread/core/trust/egress"
 )
 

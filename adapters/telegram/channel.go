@@ -26,8 +26,8 @@ import (
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
-	"github.com/everthread/everthread/core/command"
-	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/chat/command"
+	"github.com/everthread/everthread/core/text/markup"
 )
 
 const Name = "telegram"

@@ -17,9 +17,9 @@ import (
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
-	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/chat/command"
 	"github.com/everthread/everthread/core/text"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 // Config is channels.telegram: a bot of the Bot API. Mode is polling or webhook.
@@ -96,7 +96,7 @@ func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
 }
 
 // fallbackLanguage is the language of the menu for people without one in their own.
-const fallbackLanguage = words.English
+const fallbackLanguage = i18n.English
 
 // announce sets the command menu in every language. A failure is only logged, as the menu is a convenience.
 func (c *Channel) announce(ctx context.Context) {

@@ -15,8 +15,8 @@ import (
 	"github.com/everthread/everthread/adapters/adaptertest"
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/trust/egress"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 const ada = 111222333

@@ -15,7 +15,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 const lookTimeout = 20 * time.Second
@@ -130,7 +130,7 @@ func (c *Channel) look(ctx context.Context, w *findings, method string, result a
 // App returns the bot's name; t.me opens a chat with it.
 func (c *Channel) App(ctx context.Context) (core.App, error) {
 	var me models.User
-	if _, err := c.look(ctx, &say(words.English).Findings, "getMe", &me); err != nil {
+	if _, err := c.look(ctx, &say(i18n.English).Findings, "getMe", &me); err != nil {
 		return core.App{}, err
 	}
 	if me.Username == "" {

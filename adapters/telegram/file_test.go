@@ -9,7 +9,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/text/markup"
 )
 
 var onePixel, _ = base64.StdEncoding.DecodeString(

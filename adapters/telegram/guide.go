@@ -9,7 +9,7 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"github.com/everthread/everthread/core/channel"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 var _ channel.Guided = (*Config)(nil)
@@ -22,7 +22,7 @@ type wording struct {
 	Findings     findings
 }
 
-var say = words.In[wording]("telegram")
+var say = i18n.In[wording]("telegram")
 
 // Guide asks for a bot's token.
 func (c *Config) Guide(language string, h channel.Host) channel.Guide {

@@ -16,8 +16,8 @@ import (
 
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/command"
-	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/core/chat/command"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 // inbox is a core.Receiver that passes events to the test.

@@ -10,7 +10,7 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/text/markup"
 )
 
 // maxEntities is the number of entities that the service keeps.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/text/markup"
 )
 
 func TestRenderEntities(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/text/markup"
 )
 
 var adaAddress = core.Address{Channel: Name, Account: "123456", External: "111222333"}

@@ -9,7 +9,7 @@ import (
 	"rsc.io/qr"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/text/markup"
 	"github.com/everthread/everthread/core/trust"
 )
 

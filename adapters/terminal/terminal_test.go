@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/text/markup"
 )
 
 func part(markdown string) core.Part { return markup.Parse(markdown).Part() }

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 // assets serves the files of static under names that change with their content.
@@ -118,7 +118,7 @@ var shellFiles = []string{"app.css", "app.js", "offline.js", "icon.svg"}
 
 // installed sets the language from the URL, as browsers request some of these routes without the session.
 func (v *Visit) installed() {
-	if lang := v.R.URL.Query().Get("lang"); slices.Contains(words.Languages(), lang) {
+	if lang := v.R.URL.Query().Get("lang"); slices.Contains(i18n.Languages(), lang) {
 		v.Lang, v.Words = lang, say(lang)
 	}
 }

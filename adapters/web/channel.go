@@ -1,6 +1,6 @@
 // Package web is the web page of the gateway, a channel of its own. The server renders it and a small script keeps it
 // up to date; everything works without the script. The package is the shell of its rooms: sessions and sign-in, layout
-// and navigation, static files, request guards, and the texts that all rooms share. It imports no room; chat and office
+// and navigation, static files, request guards, and the texts that all rooms share. It imports no room; chat and settings
 // beside it are rooms, and import only this package of the page.
 //
 // Policy. Every page belongs to the user of its session and reads through methods that take the user, so that another
@@ -33,10 +33,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/client"
-	"github.com/everthread/everthread/core/day"
-	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/accounts/client"
+	"github.com/everthread/everthread/core/chat/live"
 	"github.com/everthread/everthread/core/store"
+	"github.com/everthread/everthread/core/text/day"
 )
 
 const Name = "web"

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 var errBroken = errors.New("the handler panicked")
@@ -50,7 +50,7 @@ const MostKept, MostTheme = 2000, 60
 func (v *Visit) Within(most int, texts ...string) error {
 	for _, text := range texts {
 		if utf8.RuneCountInString(text) > most {
-			return Because(http.StatusUnprocessableEntity, fmt.Sprintf(v.Words.ErrLong, words.Number(v.Lang, most)))
+			return Because(http.StatusUnprocessableEntity, fmt.Sprintf(v.Words.ErrLong, i18n.Number(v.Lang, most)))
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 var drawIcons = flag.Bool("update", false, "draw the icons again")

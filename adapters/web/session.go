@@ -15,8 +15,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/accounts/people"
 	"github.com/everthread/everthread/core/effect"
-	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/trust"
 )
 

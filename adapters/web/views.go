@@ -16,8 +16,8 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/text/i18n"
 	"github.com/everthread/everthread/core/trust"
-	"github.com/everthread/everthread/core/words"
 )
 
 //go:embed templates static
@@ -42,7 +42,7 @@ type parsed = func() (*template.Template, error)
 
 func newViews(c *Channel) (*views, error) {
 	v := &views{pages: map[string]map[string]parsed{}, parts: map[string]parsed{}}
-	for _, lang := range words.Languages() {
+	for _, lang := range i18n.Languages() {
 		// An executed template cannot be cloned, so the base is never executed.
 		base := sync.OnceValues(func() (*template.Template, error) { return c.parts(lang) })
 		v.parts[lang] = sync.OnceValues(func() (*template.Template, error) { return onto(base) })
@@ -121,7 +121,7 @@ func (c *Channel) funcs(lang string) template.FuncMap {
 		"t":      func() *Texts { return say(lang) },
 		"asset":  c.assets.path,
 		"fill":   fmt.Sprintf,
-		"number": func(n int) string { return words.Number(lang, n) },
+		"number": func(n int) string { return i18n.Number(lang, n) },
 		"size":   func(n int64) string { return Size(lang, n) },
 		"list":   func(all ...any) []any { return all },
 		"coded":  coded,

@@ -18,7 +18,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
-	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/text/day"
 )
 
 // FormBody bounds the bodies of forms without files, in bytes, and openBody those of visitors who are not signed in.

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/text/language"
 
-	"github.com/everthread/everthread/core/when"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
+	"github.com/everthread/everthread/core/text/times"
 )
 
 // Texts are the texts of the shell in one language, and those that rooms share. The
@@ -33,7 +33,7 @@ type Texts struct {
 	// Shared by rooms.
 	Retry, Tokens, Total, RememberText, RememberTheme, RememberNew, RememberType, RememberDo, Remembered,
 	RememberRefused string
-	Messages, Minutes                   words.Counted // number
+	Messages, Minutes                   i18n.Counted // number
 	Channels, States, SearchMode, Types map[string]string
 	RememberKnown                       string // number, theme
 
@@ -53,25 +53,25 @@ type offlineWords struct {
 	Since                                                                                                    string // {time}
 }
 
-var say = words.In[Texts]("web")
+var say = i18n.In[Texts]("web")
 
 // languageOf returns the language of a page: the person's choice, the browser's
 // preference, or else the configured language.
 func languageOf(chosen, house, accepted string) string {
 	if chosen != "" {
-		return words.Match(chosen)
+		return i18n.Match(chosen)
 	}
 	tags, _, err := language.ParseAcceptLanguage(Short(accepted, 200))
 	if err == nil && len(tags) > 0 {
 		var spoken []language.Tag
-		for _, l := range words.Languages() {
+		for _, l := range i18n.Languages() {
 			spoken = append(spoken, language.Make(l))
 		}
 		if _, i, sure := language.NewMatcher(spoken).Match(tags...); sure > language.No {
-			return words.Languages()[i]
+			return i18n.Languages()[i]
 		}
 	}
-	return words.Match(house)
+	return i18n.Match(house)
 }
 
 const HourMinute = "15:04"
@@ -87,7 +87,7 @@ func Size(lang string, n int64) string {
 	if i == 0 || x >= 10 {
 		decimals = 0
 	}
-	return words.Decimal(lang, x, decimals) + "\u00a0" + units[i]
+	return i18n.Decimal(lang, x, decimals) + "\u00a0" + units[i]
 }
 
 // ChannelName returns the displayed name of a channel.
@@ -102,7 +102,7 @@ func (v *Visit) ChannelName(name string) string {
 // Moment formats a date and time in full, in the visitor's time zone.
 func (v *Visit) Moment(t time.Time) string {
 	t = t.In(v.Zone)
-	return fmt.Sprintf(v.Words.Moment, when.DayOfMonth(t.Day(), v.Lang), when.MonthName(t.Month(), v.Lang), t.Year(),
+	return fmt.Sprintf(v.Words.Moment, times.DayOfMonth(t.Day(), v.Lang), times.MonthName(t.Month(), v.Lang), t.Year(),
 		t.Format(HourMinute))
 }
 

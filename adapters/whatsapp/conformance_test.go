@@ -19,8 +19,8 @@ import (
 	"github.com/everthread/everthread/adapters/adaptertest"
 	"github.com/everthread/everthread/adapters/whatsapp/whatsapptest"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/trust/egress"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 func TestMain(m *testing.M) {

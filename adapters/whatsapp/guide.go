@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core/channel"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 var _ channel.Guided = (*Config)(nil)
@@ -27,7 +27,7 @@ type wording struct {
 	NotSubscribed                                                            string            // account, account
 }
 
-var say = words.In[wording]("whatsapp")
+var say = i18n.In[wording]("whatsapp")
 
 // Guide asks for a business number.
 func (c *Config) Guide(language string, h channel.Host) channel.Guide {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/text/markup"
 )
 
 // A part of the announced length can always be sent, however much markup it contains and

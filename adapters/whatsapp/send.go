@@ -12,8 +12,8 @@ import (
 	"github.com/everthread/everthread/adapters/whatsapp/graph"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
-	"github.com/everthread/everthread/core/when"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
+	"github.com/everthread/everthread/core/text/times"
 )
 
 const (
@@ -176,8 +176,8 @@ func summaryTemplate(name, code, date string) object {
 // dateInWords returns the date of t in the language of a template. Languages without a catalogue get the ISO form.
 func dateInWords(code string, t time.Time) string {
 	language, _, _ := strings.Cut(strings.ToLower(code), "_")
-	if words.Match(language) == language {
-		return when.DayOfMonth(t.Day(), language) + " " + when.MonthName(t.Month(), language)
+	if i18n.Match(language) == language {
+		return times.DayOfMonth(t.Day(), language) + " " + times.MonthName(t.Month(), language)
 	}
 	return t.Format(time.DateOnly)
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
-	"github.com/everthread/everthread/core/summary"
+	"github.com/everthread/everthread/core/chat/summary"
 )
 
 // services are what the program talks to: a fake Bot API, and a model that does not wait. Each message has a mark, which

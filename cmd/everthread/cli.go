@@ -16,9 +16,9 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/folder"
+	"github.com/everthread/everthread/core/ops/datadir"
+	"github.com/everthread/everthread/core/text/i18n"
 	"github.com/everthread/everthread/core/trust"
-	"github.com/everthread/everthread/core/words"
 )
 
 type cli struct {
@@ -170,7 +170,7 @@ func (c *console) config() (configs.Config, error) {
 		return cfg, err
 	}
 	c.atEnd = append(c.atEnd, func() {
-		if err := folder.HandOver(cfg.DataDir); err != nil {
+		if err := datadir.HandOver(cfg.DataDir); err != nil {
 			c.complain(fmt.Errorf("files in %s belong to root now: %w", cfg.DataDir, err))
 		}
 	})
@@ -190,4 +190,4 @@ func (c *console) variable(name string) string {
 	return ""
 }
 
-func (c *console) language() string { return words.Locale(c.variable) }
+func (c *console) language() string { return i18n.Locale(c.variable) }

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/configs"
-	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/archive/backup"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/ops/datadir"
 	"github.com/everthread/everthread/core/store/sqlite"
 )
 
@@ -60,7 +60,7 @@ func newMaker(c configs.Config, st store) (*backup.Maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &backup.Maker{Data: c.DataDir, Program: version, Key: key, Check: sqlite.Check, Lock: folder.LockFile,
+	m := &backup.Maker{Data: c.DataDir, Program: version, Key: key, Check: sqlite.Check, Lock: datadir.LockFile,
 		Now: clock(), Wait: job.Wait, Progress: func(int64) {}, Crash: crash}
 	if m.File, _ = st.(backup.FileStore); m.File == nil {
 		m.Server, _ = st.(backup.Server)

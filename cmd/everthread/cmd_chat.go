@@ -23,11 +23,11 @@ import (
 	"github.com/everthread/everthread/adapters/terminal"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/chat/live"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/folder"
-	"github.com/everthread/everthread/core/live"
-	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/ops/datadir"
+	"github.com/everthread/everthread/core/text/day"
+	"github.com/everthread/everthread/core/text/markup"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -171,7 +171,7 @@ func (t *sitting) greet(ctx context.Context) error {
 	}
 	fmt.Fprintf(t.tty, t.con.words().ChatHello+"\n", trust.Visible(u.Name))
 	// A running server has shown its own code, which stays valid.
-	if len(t.Channels) < 2 || t.Config.DatabaseURL != "" || folder.Served(t.Config.DataDir) {
+	if len(t.Channels) < 2 || t.Config.DatabaseURL != "" || datadir.Served(t.Config.DataDir) {
 		return nil
 	}
 	_, code, err := t.People.EnsureOwner(ctx)

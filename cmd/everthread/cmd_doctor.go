@@ -5,7 +5,7 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/doctor"
+	"github.com/everthread/everthread/core/ops/doctor"
 )
 
 type doctorCmd struct {

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/archive/export"
+	"github.com/everthread/everthread/core/archive/importer"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/export"
-	"github.com/everthread/everthread/core/folder"
-	"github.com/everthread/everthread/core/history"
+	"github.com/everthread/everthread/core/ops/datadir"
 )
 
 type exportCmd struct {
@@ -33,7 +33,7 @@ func (e exportCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	if err := d.store.PutAudit(ctx, u.ID, export.Done(u.ID)); err != nil {
 		fmt.Fprintf(d.err, d.words().ExportUnnoted+"\n", err)
 	}
-	digest, err := history.DigestFile(e.Out)
+	digest, err := importer.DigestFile(e.Out)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (d *opened) export(ctx context.Context, file string, u core.User) (messages
 	shown := d.progress()
 	defer shown.end()
 	shown.line("days", fmt.Sprintf(d.words().ExportDays, u.Name))
-	err = (&export.Saver{Exporter: x, Lock: folder.LockFile, Crash: crash}).Save(ctx, file, u.ID, func(n int) {
+	err = (&export.Saver{Exporter: x, Lock: datadir.LockFile, Crash: crash}).Save(ctx, file, u.ID, func(n int) {
 		messages = n
 		if n > 0 { // before that it reads the days
 			shown.line("messages", fmt.Sprintf(d.words().ExportSoFar, d.words().Messages.Of(n), u.Name))

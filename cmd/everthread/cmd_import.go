@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/disk"
-	"github.com/everthread/everthread/core/history"
+	"github.com/everthread/everthread/core/archive/importer"
+	"github.com/everthread/everthread/core/ops/disk"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -31,8 +31,8 @@ type importCmd struct {
 }
 
 func (c importCmd) Run(ctx context.Context, d *opened, u core.User) error {
-	if !slices.Contains(history.Formats(), c.Format) {
-		return errUsage{fmt.Errorf("%s is no kind of archive; say one of %s", c.Format, strings.Join(history.Formats(), ", "))}
+	if !slices.Contains(importer.Formats(), c.Format) {
+		return errUsage{fmt.Errorf("%s is no kind of archive; say one of %s", c.Format, strings.Join(importer.Formats(), ", "))}
 	}
 	e, err := d.engine(ctx)
 	if err != nil {
@@ -45,27 +45,27 @@ func (c importCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	o.Assistant = c.Assistant
 	switch {
 	case c.DayFirst:
-		o.Order = history.DayFirst
+		o.Order = importer.DayFirst
 	case c.MonthFirst:
-		o.Order = history.MonthFirst
+		o.Order = importer.MonthFirst
 	}
 	if o.Me = c.Me; c.Zone != "" {
 		if o.Zone, err = time.LoadLocation(c.Zone); err != nil {
 			return errUsage{fmt.Errorf("%s is no time zone such as Europe/Paris", c.Zone)}
 		}
 	}
-	file, err := history.Open(c.File)
+	file, err := importer.Open(c.File)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	d.tell(fmt.Sprintf(d.words().ImportReading, filepath.Base(c.File)))
-	survey, err := history.NewSurvey(file, c.Format, o, c.Me, u.Name,
+	survey, err := importer.NewSurvey(file, c.Format, o, c.Me, u.Name,
 		func(t time.Time) string { return e.Calendar.Day(u.Settings, t).Label })
 	if err == nil && c.Format == "jsonl" {
-		survey.Digest, err = history.Digest(file)
+		survey.Digest, err = importer.Digest(file)
 	}
-	if errors.Is(err, history.ErrMe) || errors.Is(err, history.ErrOrder) {
+	if errors.Is(err, importer.ErrMe) || errors.Is(err, importer.ErrOrder) {
 		return errUsage{err}
 	}
 	if err != nil {
@@ -81,8 +81,8 @@ func (c importCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	return c.bring(ctx, d, i, file, o, survey)
 }
 
-func (c importCmd) bring(ctx context.Context, d *opened, i *history.Importer, file *history.Archive,
-	o history.Options, s *history.Survey) error {
+func (c importCmd) bring(ctx context.Context, d *opened, i *importer.Importer, file *importer.Archive,
+	o importer.Options, s *importer.Survey) error {
 	began, shown := time.Now(), d.progress()
 	i.Progress = func(done, _ int) {
 		rate := float64(done) / time.Since(began).Seconds()
@@ -103,7 +103,7 @@ func (c importCmd) bring(ctx context.Context, d *opened, i *history.Importer, fi
 }
 
 // describe writes what an archive holds.
-func (c *console) describe(w io.Writer, o history.Options, s *history.Survey) {
+func (c *console) describe(w io.Writer, o importer.Options, s *importer.Survey) {
 	s.Describe(w, c.language(), o.Zone)
 	if s.Digest != "" {
 		fmt.Fprintf(w, c.words().ContentDigest+"\n", s.Digest)
@@ -111,7 +111,7 @@ func (c *console) describe(w io.Writer, o history.Options, s *history.Survey) {
 }
 
 // done writes what was imported, and what to do next.
-func (c importCmd) done(w io.Writer, language string, u core.User, r history.Result) {
+func (c importCmd) done(w io.Writer, language string, u core.User, r importer.Result) {
 	t := say(language)
 	fmt.Fprintf(w, "\n"+t.ImportDone+"\n", t.Messages.Of(r.Fresh), u.Name, t.ImportDays.Of(r.Days), r.Known)
 	if r.Files > 0 {
@@ -136,7 +136,7 @@ func (c importCmd) done(w io.Writer, language string, u core.User, r history.Res
 		fmt.Fprintln(w, "  "+trust.Line(text))
 	}
 	for _, reason := range slices.Sorted(maps.Keys(r.LeftOut)) {
-		fmt.Fprintln(w, t.ImportLeftOut.Of(r.LeftOut[reason], history.Why(language, reason)))
+		fmt.Fprintln(w, t.ImportLeftOut.Of(r.LeftOut[reason], importer.Why(language, reason)))
 	}
 	for _, m := range r.Missing {
 		fmt.Fprintf(w, "  "+t.ImportMissing+"\n", trust.Line(m))

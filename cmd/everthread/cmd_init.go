@@ -17,10 +17,10 @@ import (
 	"github.com/everthread/everthread/adapters/terminal"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core/channel"
-	"github.com/everthread/everthread/core/disk"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/server"
-	"github.com/everthread/everthread/core/setup"
+	"github.com/everthread/everthread/core/ops/disk"
+	"github.com/everthread/everthread/core/ops/server"
+	"github.com/everthread/everthread/core/ops/setup"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/trust/egress"
 )

@@ -21,17 +21,17 @@ import (
 	"github.com/everthread/everthread/adapters/terminal"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/accounts/people"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/folder"
 	"github.com/everthread/everthread/core/job"
-	"github.com/everthread/everthread/core/people"
-	"github.com/everthread/everthread/core/setup"
+	"github.com/everthread/everthread/core/ops/datadir"
+	"github.com/everthread/everthread/core/ops/setup"
 	ports "github.com/everthread/everthread/core/store"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 // channelNames are the names of channels as people read them.
-var channelNames = words.In[map[string]string]("web.channels")
+var channelNames = i18n.In[map[string]string]("web.channels")
 
 // begin runs the gateway until the owner's first message was answered, and asks how it is to run from then on.
 func (b *beginning) begin(ctx context.Context, cfg configs.Config) error {
@@ -50,7 +50,7 @@ func (b *beginning) begin(ctx context.Context, cfg configs.Config) error {
 		<-ctx.Done()
 		return nil
 	})
-	if errors.Is(err, folder.ErrServed) {
+	if errors.Is(err, datadir.ErrServed) {
 		b.say(b.Served)
 		err = nil
 	}
@@ -71,7 +71,7 @@ func (b *beginning) withGateway(ctx context.Context, cfg configs.Config,
 		return err
 	}
 	if cfg.DatabaseURL == "" {
-		unlock, err := folder.Lock(cfg.DataDir)
+		unlock, err := datadir.Lock(cfg.DataDir)
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/folder"
+	"github.com/everthread/everthread/core/ops/datadir"
 )
 
 type migrateCmd struct {
@@ -56,7 +56,7 @@ func (m migrateUpCmd) Run(ctx context.Context, c *console, cfg configs.Config) e
 type migrateStatusCmd struct{}
 
 func (migrateStatusCmd) Run(ctx context.Context, c *console, cfg configs.Config) error {
-	if cfg.DatabaseURL == "" && !folder.HasDatabase(cfg.DataDir) {
+	if cfg.DatabaseURL == "" && !datadir.HasDatabase(cfg.DataDir) {
 		return fmt.Errorf("there is no database in %s yet; `everthread migrate up` makes it", cfg.DataDir)
 	}
 	st, s, err := openSchema(ctx, cfg)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/configs"
-	"github.com/everthread/everthread/core/backup"
+	"github.com/everthread/everthread/core/archive/backup"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/sqlite"

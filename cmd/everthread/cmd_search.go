@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/memory/recall"
+	"github.com/everthread/everthread/core/text/i18n"
 	"github.com/everthread/everthread/core/trust"
-	"github.com/everthread/everthread/core/words"
 )
 
 type searchCmd struct {
@@ -110,7 +110,7 @@ func (s searchCmd) write(w io.Writer, d *opened, r core.SearchResult, zone *time
 func explained(language string, e core.Explanation) string {
 	t := sayOfTurns(language)
 	decimal := func(format string, x float64, n int) string {
-		return fmt.Sprintf(format, words.Decimal(language, x, n))
+		return fmt.Sprintf(format, i18n.Decimal(language, x, n))
 	}
 	parts := []string{decimal(t.Lexical, e.Lexical, 3), decimal(t.Semantic, e.Semantic, 3)}
 	for _, word := range slices.Sorted(maps.Keys(e.Terms)) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/folder"
+	"github.com/everthread/everthread/core/ops/datadir"
 )
 
 type secretsCmd struct {
@@ -41,7 +41,7 @@ func (secretsRotateCmd) Run(ctx context.Context, c *console, cfg configs.Config)
 // key. It may run beside servers that know both keys.
 func rotateConfigured(ctx context.Context, c *console, cfg configs.Config) error {
 	if cfg.PreviousKey == "" {
-		key, err := folder.NewKey()
+		key, err := datadir.NewKey()
 		if err != nil {
 			return err
 		}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/server"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/ops/server"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 type serveCmd struct {
@@ -118,7 +118,7 @@ func (g greeting) log(log *zap.Logger) {
 		zap.String("database", engine.DatabaseName(g.cfg)))
 	if g.Apps == 0 {
 		log.Info("no messaging app is configured: to talk at once open the web page or run `everthread chat`; " +
-			hint(words.English))
+			hint(i18n.English))
 	}
 	if g.Code != "" {
 		log.Info("no address is the owner's yet: send this message to any channel to make yours the owner's",
@@ -143,7 +143,7 @@ type greetingTexts struct {
 	Once, Demo, Stop string
 }
 
-var sayHello = words.In[greetingTexts]("greeting")
+var sayHello = i18n.In[greetingTexts]("greeting")
 
 // draw shows the greeting on a terminal of so many columns: what to do first in a box, if that fits.
 func (g greeting) draw(w io.Writer, language string, columns int) {

@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/llm/tokens"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 type turnsCmd struct {
@@ -133,7 +133,7 @@ func (t *turnTexts) snapshot(w io.Writer, language string, s *core.Snapshot) {
 	fmt.Fprintf(w, t.Summaries+"\n", yes[s.TodaySummary], yes[s.LastConversation], s.OpenLoops)
 	fmt.Fprintf(w, "\n"+t.Usage+"\n", cmp.Or(s.Model, "-"), s.Usage.Prompt, s.Usage.Cached, s.Usage.Completion, s.Steps)
 	if len(s.Reduced) > 0 {
-		fmt.Fprintf(w, t.Reduced+"\n", words.Reduced(language, s.Reduced))
+		fmt.Fprintf(w, t.Reduced+"\n", i18n.Reduced(language, s.Reduced))
 	}
 	fmt.Fprintf(w, t.Times+"\n", s.FirstTokenMS, s.TotalMS)
 	fmt.Fprintf(w, t.Trace+"\n", s.Trace, s.Session)

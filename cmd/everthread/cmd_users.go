@@ -15,8 +15,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/accounts/people"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/trust"
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/accounts/people"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/people"
 	ports "github.com/everthread/everthread/core/store"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/llm/tokens"
-	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/memory/recall"
 	ports "github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )

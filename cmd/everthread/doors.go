@@ -14,17 +14,17 @@ import (
 	"github.com/everthread/everthread/adapters/openai"
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/adapters/web/chat"
-	"github.com/everthread/everthread/adapters/web/office"
+	"github.com/everthread/everthread/adapters/web/settings"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/accounts/client"
 	"github.com/everthread/everthread/core/channel"
-	"github.com/everthread/everthread/core/client"
-	"github.com/everthread/everthread/core/doctor"
+	"github.com/everthread/everthread/core/chat/live"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/folder"
-	"github.com/everthread/everthread/core/live"
-	"github.com/everthread/everthread/core/recall"
-	"github.com/everthread/everthread/core/server"
-	"github.com/everthread/everthread/core/setup"
+	"github.com/everthread/everthread/core/memory/recall"
+	"github.com/everthread/everthread/core/ops/datadir"
+	"github.com/everthread/everthread/core/ops/doctor"
+	"github.com/everthread/everthread/core/ops/server"
+	"github.com/everthread/everthread/core/ops/setup"
 )
 
 // doors serve people with a browser and programs with an API key; a door that is turned off is nil.
@@ -76,7 +76,7 @@ func (a *app) newPage(proxies client.Proxies) (*web.Channel, error) {
 			Tokens: a.Tokens, Search: a.Search, Memory: a.Memory, Plans: a.Plans, Rebuilder: a,
 			Model:    cmp.Or(a.Config.LLM.Model, a.Config.LLM.Provider),
 			MediaDir: a.Files.Dir, MediaMax: a.Files.Max, LivePages: w.LivePages, Now: a.Now}),
-		office.New(a.officeOptions()),
+		settings.New(a.officeOptions()),
 	}
 	return web.New(web.Options{Store: a.Store, Gateway: a.Gateway, Rooms: rooms, Calendar: a.Calendar,
 		Channels: a.Channels, Limits: web.Limits{SignInsPerAddress: w.SignInsPerMinute, SessionLife: w.SessionLife},
@@ -121,11 +121,11 @@ func (a *app) isOwner(r *http.Request) bool {
 }
 
 // officeOptions returns what the pages of settings and administration need.
-func (a *app) officeOptions() office.Options {
+func (a *app) officeOptions() settings.Options {
 	c, prices := a.Config, a.Config.LLM.Prices
-	return office.Options{Store: a.Store, People: a.People, Gateway: a.Gateway, Memory: a.Memory, Standing: a.Standing,
+	return settings.Options{Store: a.Store, People: a.People, Gateway: a.Gateway, Memory: a.Memory, Standing: a.Standing,
 		Engine: a.Engine, Embeddings: a.Embedders, Agents: engine.Agents{Engine: a.Engine}, Inspector: inspector{a},
-		Prices: office.Prices{Prompt: prices.Prompt, Cached: prices.Cached, Completion: prices.Completion,
+		Prices: settings.Prices{Prompt: prices.Prompt, Cached: prices.Cached, Completion: prices.Completion,
 			Currency: c.LLM.Currency}, TokensPerDay: c.Limits.TokensPerDay, Summaries: c.Summaries.PostForward,
 		Strategy: c.Context.Strategy, Voice: c.Speech.Model != "", MediaDir: a.Files.Dir, PublicURL: c.HTTP.PublicURL,
 		Log: a.Log.Named("web"), Now: a.Now, Rand: rand.Reader}
@@ -152,7 +152,7 @@ func (a inspector) CheckChannel(ctx context.Context, key, language string) ([]co
 
 // TryChannel tries a channel with answers, and stores none of them.
 func (a inspector) TryChannel(ctx context.Context, key, language string,
-	answers map[string]string) (office.Tried, error) {
+	answers map[string]string) (settings.Tried, error) {
 	for _, s := range a.Config.Channels.Sections {
 		if s.Key() != key {
 			continue
@@ -160,13 +160,13 @@ func (a inspector) TryChannel(ctx context.Context, key, language string,
 		said, lines, err := setup.ChannelTrier{Way: a.Way, Now: a.Now, Rand: rand.Reader}.Try(ctx, s, language, answers)
 		switch {
 		case errors.Is(err, setup.ErrNoGuide):
-			return office.Tried{}, core.ErrNotFound
+			return settings.Tried{}, core.ErrNotFound
 		case err != nil:
-			return office.Tried{Wrong: err.Error()}, nil
+			return settings.Tried{Wrong: err.Error()}, nil
 		}
-		return office.Tried{Said: said, Lines: lines}, nil
+		return settings.Tried{Said: said, Lines: lines}, nil
 	}
-	return office.Tried{}, core.ErrNotFound
+	return settings.Tried{}, core.ErrNotFound
 }
 
 // Kept checks the data folder, the store and its backups.
@@ -181,5 +181,5 @@ func (a inspector) DatabaseSize() (bytes int64) {
 	if a.Config.DatabaseURL != "" {
 		return 0
 	}
-	return folder.DatabaseSize(a.Config.DataDir)
+	return datadir.DatabaseSize(a.Config.DataDir)
 }

@@ -12,16 +12,16 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/adapters/telegram"
-	"github.com/everthread/everthread/adapters/web/office"
+	"github.com/everthread/everthread/adapters/web/settings"
 	"github.com/everthread/everthread/adapters/whatsapp"
 	"github.com/everthread/everthread/adapters/whatsapp/agent"
 	"github.com/everthread/everthread/adapters/whatsapp/agent/agenttest"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/accounts/people"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
@@ -151,7 +151,7 @@ func (c hostedConfig) Open(_ context.Context, h channel.Host) (core.Channel, err
 func TestThePagesGetWhatTheyNeed(t *testing.T) {
 	t.Parallel()
 	a, owner := newPage(t, func(c *configs.Config) { c.LLM.Prices.Prompt = 2.5 })
-	if got := a.officeOptions().Prices; got != (office.Prices{Prompt: 2.5, Currency: "USD"}) {
+	if got := a.officeOptions().Prices; got != (settings.Prices{Prompt: 2.5, Currency: "USD"}) {
 		t.Errorf("got %+v", got)
 	}
 	var b bytes.Buffer

@@ -8,8 +8,8 @@ import (
 	"strings"
 	_ "time/tzdata" // a bare system may have no zones, and days need them
 
-	"github.com/everthread/everthread/core/document"
-	"github.com/everthread/everthread/core/server"
+	"github.com/everthread/everthread/core/files/document"
+	"github.com/everthread/everthread/core/ops/server"
 )
 
 // readDocument is the argument with which a gateway starts this program to read one file.

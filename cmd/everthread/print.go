@@ -14,8 +14,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/text/i18n"
 	"github.com/everthread/everthread/core/trust"
-	"github.com/everthread/everthread/core/words"
 )
 
 // show writes v as JSON if --json was given, else what human writes.
@@ -159,10 +159,10 @@ type texts struct {
 	ImportDone, ImportPaused, ImportProposed, ImportNowhere string
 	ImportBack, ImportMissing, ImportUnsummarized, ImportSummaries, ImportSearch, ContentDigest string
 	Messages, Tokens, Attachments, People, WebLink, Traces, Resealed, Unembedded, Reembedding, ImportDays,
-	ImportFiles, ImportLeftOut words.Counted
+	ImportFiles, ImportLeftOut i18n.Counted
 }
 
-var say = words.In[texts]("cli")
+var say = i18n.In[texts]("cli")
 
 // turnTexts are what is said of a turn and of a score in one language.
 type turnTexts struct {
@@ -172,7 +172,7 @@ type turnTexts struct {
 	Epochs                                                   map[string]string
 }
 
-var sayOfTurns = words.In[turnTexts]("turn")
+var sayOfTurns = i18n.In[turnTexts]("turn")
 
 func (c *console) words() *texts { return say(c.language()) }
 

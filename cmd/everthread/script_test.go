@@ -25,11 +25,11 @@ import (
 
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/fulltest"
-	"github.com/everthread/everthread/core/gateway"
+	"github.com/everthread/everthread/core/accounts/people"
+	"github.com/everthread/everthread/core/chat/gateway"
 	"github.com/everthread/everthread/core/job"
-	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/store/sqlite"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 func TestMain(m *testing.M) {

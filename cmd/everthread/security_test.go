@@ -12,8 +12,8 @@ import (
 	"github.com/everthread/everthread/adapters/openai"
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/adapters/web/chat"
-	"github.com/everthread/everthread/adapters/web/office"
-	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/adapters/web/settings"
+	"github.com/everthread/everthread/core/chat/command"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -24,8 +24,8 @@ var updateNeeds = flag.Bool("update", false, "write what the test finds into the
 func TestSecurityTable(t *testing.T) {
 	t.Parallel()
 	rooms := []web.Room{chat.New(chat.Options{}),
-		office.New(office.Options{Memory: struct{ office.Memory }{},
-			Standing: struct{ office.Standing }{}, Embeddings: ownEmbeddings{}})}
+		settings.New(settings.Options{Memory: struct{ settings.Memory }{},
+			Standing: struct{ settings.Standing }{}, Embeddings: ownEmbeddings{}})}
 	all := slices.Concat(command.Needs(), web.Needs(rooms...), api.Needs(), openai.Needs())
 	slices.SortStableFunc(all, func(a, b trust.Need) int {
 		return cmp.Or(slices.Index(trust.Known(), a.Capability)-slices.Index(trust.Known(), b.Capability),
@@ -75,6 +75,6 @@ func TestSecurityTable(t *testing.T) {
 }
 
 // ownEmbeddings are embeddings that each user may configure.
-type ownEmbeddings struct{ office.Embeddings }
+type ownEmbeddings struct{ settings.Embeddings }
 
 func (ownEmbeddings) System() string { return "" }

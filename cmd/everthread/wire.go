@@ -19,7 +19,7 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
-	"github.com/everthread/everthread/core/server"
+	"github.com/everthread/everthread/core/ops/server"
 	ports "github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/sqlite"

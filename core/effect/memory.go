@@ -10,7 +10,7 @@ import (
 // exists. Embed, if not empty, is the configuration to embed the item with.
 type AddItem struct {
 	Item   core.Item
-	Digest string     // of the statement, computed by core/memory
+	Digest string     // of the statement, computed by core/memory/items
 	Theme  core.Theme // of Item.Theme, if it does not exist yet
 	Embed  string
 	At     time.Time

@@ -16,9 +16,9 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/accounts/people"
+	"github.com/everthread/everthread/core/archive/export"
 	"github.com/everthread/everthread/core/channel"
-	"github.com/everthread/everthread/core/export"
-	"github.com/everthread/everthread/core/people"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust/egress"
 )

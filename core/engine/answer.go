@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/agent"
-	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/accounts/client"
+	"github.com/everthread/everthread/core/chat/agent"
 	"github.com/everthread/everthread/core/llm"
 	"github.com/everthread/everthread/core/trust"
 )

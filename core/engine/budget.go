@@ -7,7 +7,7 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/prompt"
+	"github.com/everthread/everthread/core/chat/prompt"
 )
 
 // budgets returns the configured bounds of prompts.

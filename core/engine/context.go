@@ -13,9 +13,9 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/memory"
-	"github.com/everthread/everthread/core/prompt"
-	"github.com/everthread/everthread/core/standing"
+	"github.com/everthread/everthread/core/chat/prompt"
+	"github.com/everthread/everthread/core/memory/items"
+	"github.com/everthread/everthread/core/memory/standing"
 	"github.com/everthread/everthread/core/store"
 )
 
@@ -129,7 +129,7 @@ func (ts *Turns) build(ctx context.Context, in prompt.Input, q store.WindowQuery
 func (ts *Turns) hints(ctx context.Context, user core.UserID) prompt.Static {
 	return prompt.Static{Name: "themes", Load: func() (text string, tainted bool, err error) {
 		themes, err := ts.Memory.Themes(ctx, user, hintedThemes)
-		return memory.Hints(themes, err), memory.Foreign(themes), err
+		return items.Hints(themes, err), items.Foreign(themes), err
 	}}
 }
 

@@ -14,16 +14,16 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/backup"
-	"github.com/everthread/everthread/core/disk"
-	"github.com/everthread/everthread/core/folder"
+	"github.com/everthread/everthread/core/archive/backup"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/ops/datadir"
+	"github.com/everthread/everthread/core/ops/disk"
 	"github.com/everthread/everthread/core/store"
 )
 
 // MakeData makes the data folder, and checks that it can be written.
 func MakeData(c configs.Config) error {
-	if err := folder.Make(c.DataDir); err != nil {
+	if err := datadir.Make(c.DataDir); err != nil {
 		return fmt.Errorf("the data folder %s cannot be written: %w; make it writable for this user, or set data_dir",
 			c.DataDir, disk.Cause(err))
 	}
@@ -41,11 +41,11 @@ func PrepareData(c *configs.Config) error {
 	if c.SecretKey != "" || c.DatabaseURL != "" {
 		return nil
 	}
-	key, err := folder.Key(c.DataDir)
+	key, err := datadir.Key(c.DataDir)
 	if err != nil {
 		return err
 	}
-	next, err := folder.KnownNextKey(c.DataDir)
+	next, err := datadir.KnownNextKey(c.DataDir)
 	c.SecretKey, c.PreviousKey = configs.Secret(key), configs.Secret(next)
 	return err
 }
@@ -55,7 +55,7 @@ func HasData(c configs.Config, advice error) error {
 	if err := backup.Whole(c.DataDir); err != nil {
 		return err
 	}
-	if c.DatabaseURL == "" && !folder.HasDatabase(c.DataDir) {
+	if c.DatabaseURL == "" && !datadir.HasDatabase(c.DataDir) {
 		return fmt.Errorf("there is no data in %s yet; %w with EVERTHREAD_DATA_DIR or --config where it is", c.DataDir,
 			advice)
 	}
@@ -63,10 +63,10 @@ func HasData(c configs.Config, advice error) error {
 }
 
 // LockData keeps other processes from serving the data folder. If one serves it, the error
-// is folder.ErrServed with the advice.
+// is datadir.ErrServed with the advice.
 func LockData(c configs.Config, advice error) (unlock func(), err error) {
-	unlock, err = folder.Lock(c.DataDir)
-	if errors.Is(err, folder.ErrServed) {
+	unlock, err = datadir.Lock(c.DataDir)
+	if errors.Is(err, datadir.ErrServed) {
 		err = fmt.Errorf("%w (%s); %w", err, c.DataDir, advice)
 	}
 	return unlock, err

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/live"
-	"github.com/everthread/everthread/core/prompt"
+	"github.com/everthread/everthread/core/chat/live"
+	"github.com/everthread/everthread/core/chat/prompt"
 	"github.com/everthread/everthread/core/trust"
 )
 

@@ -11,27 +11,27 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/agent/mcp"
-	"github.com/everthread/everthread/core/backup"
-	"github.com/everthread/everthread/core/command"
-	"github.com/everthread/everthread/core/day"
-	"github.com/everthread/everthread/core/document"
-	"github.com/everthread/everthread/core/embed"
-	"github.com/everthread/everthread/core/gateway"
+	"github.com/everthread/everthread/core/accounts/people"
+	"github.com/everthread/everthread/core/archive/backup"
+	"github.com/everthread/everthread/core/chat/agent/mcp"
+	"github.com/everthread/everthread/core/chat/command"
+	"github.com/everthread/everthread/core/chat/compress"
+	"github.com/everthread/everthread/core/chat/gateway"
+	"github.com/everthread/everthread/core/chat/live"
+	"github.com/everthread/everthread/core/chat/summary"
+	"github.com/everthread/everthread/core/files/document"
+	"github.com/everthread/everthread/core/files/media"
+	"github.com/everthread/everthread/core/files/speech"
 	"github.com/everthread/everthread/core/job"
-	"github.com/everthread/everthread/core/live"
 	"github.com/everthread/everthread/core/llm/tokens"
-	"github.com/everthread/everthread/core/long"
-	"github.com/everthread/everthread/core/loops"
-	"github.com/everthread/everthread/core/media"
-	"github.com/everthread/everthread/core/memory"
-	"github.com/everthread/everthread/core/metrics"
-	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/memory/embed"
+	"github.com/everthread/everthread/core/memory/items"
+	"github.com/everthread/everthread/core/memory/loops"
+	"github.com/everthread/everthread/core/memory/recall"
+	"github.com/everthread/everthread/core/memory/standing"
+	"github.com/everthread/everthread/core/ops/metrics"
 	"github.com/everthread/everthread/core/plan"
-	"github.com/everthread/everthread/core/recall"
-	"github.com/everthread/everthread/core/speech"
-	"github.com/everthread/everthread/core/standing"
-	"github.com/everthread/everthread/core/summary"
+	"github.com/everthread/everthread/core/text/day"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -60,7 +60,7 @@ type Engine struct {
 	People    *people.People
 	Embedders *Embedders
 	Search    *recall.Searcher
-	Memory    *memory.Memory
+	Memory    *items.Memory
 	Standing  *standing.Standing
 	Plans     *plan.Plans
 	Files     *media.Files
@@ -77,7 +77,7 @@ type Engine struct {
 	summary   *summary.Summarizer
 	loops     *loops.Loops
 	summaries *job.Runner // takes jobs of summary
-	compress  *long.Worker
+	compress  *compress.Worker
 	embedding *embed.Worker
 	documents *document.Worker
 	speech    *speech.Worker // nil: answers are not spoken

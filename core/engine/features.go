@@ -15,20 +15,20 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/day"
-	"github.com/everthread/everthread/core/document"
-	"github.com/everthread/everthread/core/embed"
-	"github.com/everthread/everthread/core/gateway"
-	"github.com/everthread/everthread/core/long"
-	"github.com/everthread/everthread/core/loops"
-	"github.com/everthread/everthread/core/memory"
-	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/accounts/people"
+	"github.com/everthread/everthread/core/chat/compress"
+	"github.com/everthread/everthread/core/chat/gateway"
+	"github.com/everthread/everthread/core/chat/summary"
+	"github.com/everthread/everthread/core/files/document"
+	"github.com/everthread/everthread/core/files/speech"
+	"github.com/everthread/everthread/core/memory/embed"
+	"github.com/everthread/everthread/core/memory/items"
+	"github.com/everthread/everthread/core/memory/loops"
+	"github.com/everthread/everthread/core/memory/recall"
 	"github.com/everthread/everthread/core/plan"
-	"github.com/everthread/everthread/core/recall"
-	"github.com/everthread/everthread/core/speech"
 	"github.com/everthread/everthread/core/store"
-	"github.com/everthread/everthread/core/summary"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/day"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 // channelNames returns the names of the channels, sorted.
@@ -59,9 +59,9 @@ func NewSearcher(c configs.Config, st store.Store, embedders core.EmbedderOf, t 
 }
 
 // NewMemory returns the memory in a store.
-func NewMemory(c configs.Config, st store.Store, search *recall.Searcher, embedders *Embedders) *memory.Memory {
-	return &memory.Memory{Store: st, Signals: search, Embed: embedders,
-		Settings: memory.Settings{SemanticWeight: c.Recall.SemanticWeight, LexicalWeight: c.Recall.LexicalWeight,
+func NewMemory(c configs.Config, st store.Store, search *recall.Searcher, embedders *Embedders) *items.Memory {
+	return &items.Memory{Store: st, Signals: search, Embed: embedders,
+		Settings: items.Settings{SemanticWeight: c.Recall.SemanticWeight, LexicalWeight: c.Recall.LexicalWeight,
 			Candidates: c.Recall.Candidates}}
 }
 
@@ -131,7 +131,7 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 			return fmt.Errorf("summary_llm: %w", err)
 		}
 	}
-	analyzer, err := recall.NewAnalyzer(append(words.Languages(), c.Recall.Languages...))
+	analyzer, err := recall.NewAnalyzer(append(i18n.Languages(), c.Recall.Languages...))
 	if err != nil {
 		return fmt.Errorf("recall.languages: %w", err)
 	}
@@ -153,9 +153,9 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 	e.summaries = e.runner([]string{core.QueueSummarize}, summaryWorkers, e.summary.Take)
 	e.summaries.Do = e.summary.Run
 	x := c.Context.Long
-	e.compress = &long.Worker{
-		Store: e.Store, Jobs: e.jobs, Users: e.People, Model: m, Compressor: long.New(e.Tokens),
-		Tokens: e.Tokens, Settings: long.Settings{Budget: LongBudget(c), Threshold: x.CompressThreshold,
+	e.compress = &compress.Worker{
+		Store: e.Store, Jobs: e.jobs, Users: e.People, Model: m, Compressor: compress.New(e.Tokens),
+		Tokens: e.Tokens, Settings: compress.Settings{Budget: LongBudget(c), Threshold: x.CompressThreshold,
 			Raw: LongRaw(c), Window: llm.Usable(), MaxOutput: llm.Output(), Limit: llm.MaxOutputTokens,
 			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts},
 		Calendar: e.Calendar, Meter: e.Meter, Log: e.Log.Named("compress"), Now: e.Now,
@@ -179,7 +179,7 @@ func (e *Engine) ownTools() []core.Tool {
 func (e *Engine) ReadingTools() []core.Tool { return ReadingTools(e.Search, e.Memory, e.People) }
 
 // ReadingTools returns the tools of a searcher and a memory.
-func ReadingTools(s *recall.Searcher, m *memory.Memory, users core.Users) []core.Tool {
+func ReadingTools(s *recall.Searcher, m *items.Memory, users core.Users) []core.Tool {
 	return append(recall.Tools(s, recall.UserNames(users)), m.Tools()...)
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
-	"github.com/everthread/everthread/core/seal"
 	"github.com/everthread/everthread/core/store"
+	"github.com/everthread/everthread/core/trust/secret"
 )
 
 // NewServing returns a process that counts outgoing connections for the user who causes
@@ -160,7 +160,7 @@ func AddAgentKey(ctx context.Context, c configs.Config, st store.AgentKeyStore, 
 }
 
 // Resealed returns a function that encrypts sealed values with the current key.
-func Resealed(s *seal.Sealer) func(store.Sealed) (string, error) {
+func Resealed(s *secret.Sealer) func(store.Sealed) (string, error) {
 	return func(v store.Sealed) (string, error) {
 		if s.Current(v.Text) {
 			return v.Text, nil

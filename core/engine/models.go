@@ -10,9 +10,10 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/agent"
-	"github.com/everthread/everthread/core/agent/mcp"
-	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/chat/agent"
+	"github.com/everthread/everthread/core/chat/agent/mcp"
+	"github.com/everthread/everthread/core/files/media"
+	"github.com/everthread/everthread/core/files/speech"
 	"github.com/everthread/everthread/core/llm"
 	"github.com/everthread/everthread/core/llm/anthropic"
 	"github.com/everthread/everthread/core/llm/catalog"
@@ -22,8 +23,7 @@ import (
 	"github.com/everthread/everthread/core/llm/speak"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/llm/transcribe"
-	"github.com/everthread/everthread/core/media"
-	"github.com/everthread/everthread/core/speech"
+	"github.com/everthread/everthread/core/text/day"
 	"github.com/everthread/everthread/core/trust"
 	"github.com/everthread/everthread/core/trust/egress"
 )

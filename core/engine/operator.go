@@ -13,14 +13,14 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/backup"
-	"github.com/everthread/everthread/core/document"
-	"github.com/everthread/everthread/core/folder"
-	"github.com/everthread/everthread/core/history"
+	"github.com/everthread/everthread/core/accounts/people"
+	"github.com/everthread/everthread/core/archive/backup"
+	"github.com/everthread/everthread/core/archive/importer"
+	"github.com/everthread/everthread/core/files/document"
 	"github.com/everthread/everthread/core/job"
-	"github.com/everthread/everthread/core/people"
-	"github.com/everthread/everthread/core/seal"
+	"github.com/everthread/everthread/core/ops/datadir"
 	"github.com/everthread/everthread/core/store"
+	"github.com/everthread/everthread/core/trust/secret"
 )
 
 // Welcome is what the operator has to know when a process begins.
@@ -123,20 +123,20 @@ func DayMessages(ctx context.Context, st Store, g core.Segment) (out []core.Mess
 }
 
 // Importer returns what imports archives for a user, and how they are read.
-func (e *Engine) Importer(ctx context.Context, u core.User) (*history.Importer, history.Options, error) {
+func (e *Engine) Importer(ctx context.Context, u core.User) (*importer.Importer, importer.Options, error) {
 	kind := func(name string, data []byte) string { return document.Kind(name, "", data) }
 	embedding, err := e.Embedders.Name(ctx, u.ID)
-	return &history.Importer{Store: e.Store, Tokens: e.Tokens, User: u, Embedding: embedding, Now: e.Now, Wait: job.Wait,
-			Calendar: e.Calendar, Media: &history.Media{Dir: e.Files.Dir, Max: e.Files.Max, Kind: kind},
+	return &importer.Importer{Store: e.Store, Tokens: e.Tokens, User: u, Embedding: embedding, Now: e.Now, Wait: job.Wait,
+			Calendar: e.Calendar, Media: &importer.Media{Dir: e.Files.Dir, Max: e.Files.Max, Kind: kind},
 			Plans: e.Plans.Settings, MaxReminders: e.Config.Reminders.MaxActive,
 			MaxTasks: e.Config.Tasks.MaxActive, Standing: e.Standing, Proposer: e},
-		history.Options{Zone: u.Settings.Location(e.Calendar.Zone), Now: e.Now(), Kind: kind, Max: e.Files.Max}, err
+		importer.Options{Zone: u.Settings.Location(e.Calendar.Zone), Now: e.Now(), Kind: kind, Max: e.Files.Max}, err
 }
 
 // KeyID returns the id of the secret key; empty: there is none yet.
 func KeyID(c configs.Config) (string, error) {
 	if c.SecretKey == "" {
-		key, err := folder.KnownKey(c.DataDir)
+		key, err := datadir.KnownKey(c.DataDir)
 		if err != nil || key == "" {
 			return "", err
 		}
@@ -157,15 +157,15 @@ type Resealer interface {
 // RotateKeyFile changes the key file of the embedded store, and encrypts with the new key
 // what was encrypted with the old one. It continues a change that was interrupted.
 func RotateKeyFile(ctx context.Context, dir string, st Resealer, crash core.Crash) (changed int, err error) {
-	old, err := folder.Key(dir)
+	old, err := datadir.Key(dir)
 	if err != nil {
 		return 0, err
 	}
-	next, err := folder.NextKey(dir)
+	next, err := datadir.NextKey(dir)
 	if err != nil {
 		return 0, err
 	}
-	s, err := seal.New(rand.Reader, next, old)
+	s, err := secret.New(rand.Reader, next, old)
 	if err != nil {
 		return 0, err
 	}
@@ -176,7 +176,7 @@ func RotateKeyFile(ctx context.Context, dir string, st Resealer, crash core.Cras
 		return 0, err
 	}
 	crash.At("resealed")
-	if err := folder.ChangeKey(dir); err != nil {
+	if err := datadir.ChangeKey(dir); err != nil {
 		return 0, err
 	}
 	return changed, backup.SyncDir(dir)

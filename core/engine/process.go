@@ -15,9 +15,9 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/job"
-	"github.com/everthread/everthread/core/seal"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust/egress"
+	"github.com/everthread/everthread/core/trust/secret"
 )
 
 // Store is a store of either engine.
@@ -143,13 +143,13 @@ func (p *Process) fence(name string) store.Fence {
 }
 
 // Sealer returns the sealer of the configured secret key.
-func (p *Process) Sealer() (*seal.Sealer, error) { return NewSealer(p.Config) }
+func (p *Process) Sealer() (*secret.Sealer, error) { return NewSealer(p.Config) }
 
 // NewSealer returns a sealer that encrypts with the secret key, and also decrypts with the previous one.
-func NewSealer(c configs.Config) (*seal.Sealer, error) {
+func NewSealer(c configs.Config) (*secret.Sealer, error) {
 	keys := []string{string(c.SecretKey)}
 	if c.PreviousKey != "" {
 		keys = append(keys, string(c.PreviousKey))
 	}
-	return seal.New(rand.Reader, keys...)
+	return secret.New(rand.Reader, keys...)
 }

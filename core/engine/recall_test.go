@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/llm/llmtest"
-	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/memory/recall"
 	"github.com/everthread/everthread/core/store"
 )
 

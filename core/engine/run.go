@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/chat/gateway"
 	"github.com/everthread/everthread/core/effect"
-	"github.com/everthread/everthread/core/gateway"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/scheduler"

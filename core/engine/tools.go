@@ -10,13 +10,13 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/agent"
-	"github.com/everthread/everthread/core/agent/mcp"
-	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/chat/agent"
+	"github.com/everthread/everthread/core/chat/agent/mcp"
+	"github.com/everthread/everthread/core/chat/prompt"
+	"github.com/everthread/everthread/core/memory/items"
+	"github.com/everthread/everthread/core/memory/recall"
+	"github.com/everthread/everthread/core/memory/standing"
 	"github.com/everthread/everthread/core/plan"
-	"github.com/everthread/everthread/core/prompt"
-	"github.com/everthread/everthread/core/recall"
-	"github.com/everthread/everthread/core/standing"
 )
 
 // toolbox holds the tools that are available now. It caches the selection of each user,
@@ -57,7 +57,7 @@ func (b *toolbox) of(u core.User, mode core.Mode) *agent.Selection {
 	var names strings.Builder
 	base := b.base
 	if u.Settings.MemoryOff {
-		base = b.base.Only(func(name string) bool { return !memory.IsTool(name) })
+		base = b.base.Only(func(name string) bool { return !items.IsTool(name) })
 		names.WriteString("no memory ")
 	}
 	if mode == core.ModeThread {
@@ -110,7 +110,7 @@ func (ts *Turns) offered(u core.User, mode core.Mode, p core.Prompt) *agent.Regi
 
 // Offered returns how many tools the model is offered, and how many there are, for a user who may use all of outside.
 func Offered(c configs.Config, outside []core.Tool, t core.Tokenizer) (offered, all int, err error) {
-	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &memory.Memory{}, Standing: &standing.Standing{},
+	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &items.Memory{}, Standing: &standing.Standing{},
 		Plans: &plan.Plans{}}
 	own, err := agent.NewRegistry(append([]core.Tool{agent.TimeNow{}, &agent.Delegate{}}, e.ownTools()...)...)
 	if err != nil {

@@ -8,31 +8,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/agent"
-	"github.com/everthread/everthread/core/agent/tooltest"
-	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/chat/agent"
+	"github.com/everthread/everthread/core/chat/agent/tooltest"
+	"github.com/everthread/everthread/core/memory/items"
+	"github.com/everthread/everthread/core/memory/recall"
+	"github.com/everthread/everthread/core/memory/standing"
 	"github.com/everthread/everthread/core/plan"
-	"github.com/everthread/everthread/core/recall"
-	"github.com/everthread/everthread/core/standing"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 // TestOwnToolsAreWhatProvidersTake checks that no provider would refuse a prompt because of our
 // tools, and that the page has words for them.
 func TestOwnToolsAreWhatProvidersTake(t *testing.T) {
 	t.Parallel()
-	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &memory.Memory{}, Plans: &plan.Plans{},
+	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &items.Memory{}, Plans: &plan.Plans{},
 		Standing: &standing.Standing{}}
 	tools := append([]core.Tool{agent.TimeNow{}, &agent.Delegate{}}, e.ownTools()...)
 	if len(tools) < 14 {
 		t.Fatalf("%d tools", len(tools))
 	}
-	shown := words.In[map[string]string]("chat.tools")
+	shown := i18n.In[map[string]string]("chat.tools")
 	var optional []string
 	for _, tool := range tools {
 		spec := tool.Spec()
 		tooltest.Check(t, spec)
-		for _, language := range words.Languages() {
+		for _, language := range i18n.Languages() {
 			if (*shown(language))[spec.Name] == "" {
 				t.Errorf("%s has no name for people in %q", spec.Name, language)
 			}

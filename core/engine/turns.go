@@ -7,14 +7,14 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/agent"
-	"github.com/everthread/everthread/core/agent/mcp"
-	"github.com/everthread/everthread/core/day"
-	"github.com/everthread/everthread/core/media"
-	"github.com/everthread/everthread/core/memory"
-	"github.com/everthread/everthread/core/prompt"
-	"github.com/everthread/everthread/core/standing"
+	"github.com/everthread/everthread/core/chat/agent"
+	"github.com/everthread/everthread/core/chat/agent/mcp"
+	"github.com/everthread/everthread/core/chat/prompt"
+	"github.com/everthread/everthread/core/files/media"
+	"github.com/everthread/everthread/core/memory/items"
+	"github.com/everthread/everthread/core/memory/standing"
 	"github.com/everthread/everthread/core/store"
+	"github.com/everthread/everthread/core/text/day"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -40,7 +40,7 @@ type TurnOptions struct {
 	Tokens   core.Tokenizer
 	Calendar day.Calendar
 	Files    *media.Files
-	Memory   *memory.Memory
+	Memory   *items.Memory
 	Standing *standing.Standing
 	Servers  *mcp.Client // of tools
 	// Tools are those of the features; time_now and delegate come with the engine.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/agent"
-	"github.com/everthread/everthread/core/day"
+	"github.com/everthread/everthread/core/chat/agent"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/text/day"
 	"github.com/everthread/everthread/core/trust"
 )
 

@@ -12,9 +12,9 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/everthread/everthread/core"
-	days "github.com/everthread/everthread/core/day"
-	"github.com/everthread/everthread/core/when"
-	"github.com/everthread/everthread/core/words"
+	days "github.com/everthread/everthread/core/text/day"
+	"github.com/everthread/everthread/core/text/i18n"
+	"github.com/everthread/everthread/core/text/times"
 )
 
 // Next returns when a cron expression is next due after a moment, by the wall clock of a zone; the zero time if it does
@@ -186,7 +186,7 @@ func (p phrases) clock(minute, hour string) (string, bool) {
 	for _, h := range hours {
 		out = append(out, time.Date(2000, 1, 1, h, m, 0, 0, time.UTC).Format("15:04"))
 	}
-	return words.List(p.language, out...), true
+	return i18n.List(p.language, out...), true
 }
 
 // days describes the fields of days.
@@ -208,7 +208,7 @@ func (p phrases) days(dom, month, dow string) (string, bool) {
 	if !ok || len(m) != 1 || m[0] < 1 {
 		return "", false
 	}
-	return fmt.Sprintf(p.Repeats.Year, when.DayOfMonth(d[0], p.language), when.MonthName(time.Month(m[0]), p.language)),
+	return fmt.Sprintf(p.Repeats.Year, times.DayOfMonth(d[0], p.language), times.MonthName(time.Month(m[0]), p.language)),
 		true
 }
 
@@ -222,7 +222,7 @@ func (p phrases) weekly(dow string) (string, bool) {
 	}
 	var names []string
 	for _, d := range days {
-		names = append(names, when.WeekdayName(time.Weekday(d%7), p.language))
+		names = append(names, times.WeekdayName(time.Weekday(d%7), p.language))
 	}
 	switch {
 	case slices.Equal(days, []int{1, 2, 3, 4, 5}):
@@ -230,7 +230,7 @@ func (p phrases) weekly(dow string) (string, bool) {
 	case slices.Equal(days, []int{0, 6}) || slices.Equal(days, []int{6, 7}):
 		return p.Repeats.Weekend, true
 	}
-	return fmt.Sprintf(p.Repeats.On, words.List(p.language, names...)), true
+	return fmt.Sprintf(p.Repeats.On, i18n.List(p.language, names...)), true
 }
 
 // list parses numbers up to most, with commas and ranges.

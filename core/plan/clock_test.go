@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 // zones returns zones that change their clocks by an hour, by half of one, by two, at midnight,

@@ -11,11 +11,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/job"
-	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/store"
+	"github.com/everthread/everthread/core/text/day"
+	"github.com/everthread/everthread/core/text/markup"
 	"github.com/everthread/everthread/core/trust"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/text/i18n"
 	"github.com/everthread/everthread/core/trust"
-	"github.com/everthread/everthread/core/words"
 )
 
 // Late reports whether it is too late to begin the turn of a task.
@@ -55,7 +55,7 @@ func (m *Plans) report(u core.User, k core.Plan, run core.Run, at core.IdentityI
 	out := core.Outcome{}
 	switch failing := run.State == core.RunFailed && run.Cause != core.CauseLate; {
 	case open && failing && k.Failures+1 >= core.MaxFailures:
-		lines = append(lines, "", fmt.Sprintf(w.Ask, words.Number(language, k.Failures+1), k.ID))
+		lines = append(lines, "", fmt.Sprintf(w.Ask, i18n.Number(language, k.Failures+1), k.ID))
 		if err := ask(&out, k, run, at, language, now); err != nil {
 			return out, err
 		}

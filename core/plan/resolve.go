@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
-	days "github.com/everthread/everthread/core/day"
-	"github.com/everthread/everthread/core/when"
+	days "github.com/everthread/everthread/core/text/day"
+	"github.com/everthread/everthread/core/text/times"
 )
 
 // calendar resolves parsed times to instants.
@@ -24,7 +24,7 @@ type calendar struct {
 const furthest = 10 * 366 * 24 * time.Hour
 
 // resolve returns the first time, and the expression of a recurring one.
-func (c calendar) resolve(f when.Found) (time.Time, string, error) {
+func (c calendar) resolve(f times.Found) (time.Time, string, error) {
 	c.zone = cmp.Or(c.zone, time.UTC)
 	switch {
 	case f.Wrong != "":
@@ -43,7 +43,7 @@ func (c calendar) resolve(f when.Found) (time.Time, string, error) {
 	case err != nil:
 		return time.Time{}, "", err
 	case !at.After(c.now):
-		if f.Date == (when.Day{Kind: when.Relative}) || f.Date.Kind == when.NoDay && f.Exact.IsZero() { // of today
+		if f.Date == (times.Day{Kind: times.Relative}) || f.Date.Kind == times.NoDay && f.Exact.IsZero() { // of today
 			return time.Time{}, "", core.Refusal(c.faults.Past)
 		}
 		return time.Time{}, "", core.Refusal(c.faults.PastDay)
@@ -69,7 +69,7 @@ func (c calendar) recurring(expression string) (time.Time, string, error) {
 }
 
 // once returns the instant of a time that does not recur.
-func (c calendar) once(f when.Found) (time.Time, error) {
+func (c calendar) once(f times.Found) (time.Time, error) {
 	if !f.Exact.IsZero() {
 		return f.Exact.UTC(), nil
 	}
@@ -78,7 +78,7 @@ func (c calendar) once(f when.Found) (time.Time, error) {
 	}
 	if f.Delta > 0 {
 		from := c.now
-		if f.Date.Kind == when.Relative {
+		if f.Date.Kind == times.Relative {
 			from = days.First(wallOf(c.now, c.zone).AddDate(f.Date.Years, f.Date.Months, f.Date.Days), c.zone)
 		}
 		return from.Add(f.Delta).UTC().Truncate(time.Millisecond), nil
@@ -88,13 +88,13 @@ func (c calendar) once(f when.Found) (time.Time, error) {
 
 // first returns the first instant that f names. If the time of day has passed today, it is that of
 // another day that f names.
-func (c calendar) first(f when.Found) (time.Time, error) {
+func (c calendar) first(f times.Found) (time.Time, error) {
 	on := func(day time.Time) time.Time {
 		return days.First(day.Add(time.Duration(c.minutes(f))*time.Minute), c.zone)
 	}
 	y, m, d := c.now.In(c.zone).Date()
 	day, ok := f.Date.Next(time.Date(y, m, d, 0, 0, 0, 0, time.UTC), func(day time.Time) bool {
-		untimed := f.Date.Kind == when.OfWeek && f.Times == nil && f.Period == when.AnyTime
+		untimed := f.Date.Kind == times.OfWeek && f.Times == nil && f.Period == times.AnyTime
 		return !untimed && on(day).After(c.now)
 	})
 	if !ok {
@@ -104,13 +104,13 @@ func (c calendar) first(f when.Found) (time.Time, error) {
 }
 
 // minutes returns the given or default time of day, in minutes since midnight.
-func (c calendar) minutes(f when.Found) int {
+func (c calendar) minutes(f times.Found) int {
 	switch {
 	case f.Times != nil:
 		return inPeriod(f.Times[0], f.Period)
-	case f.Period == when.Afternoon:
+	case f.Period == times.Afternoon:
 		return 15 * 60
-	case f.Period >= when.Evening:
+	case f.Period >= times.Evening:
 		return int(evenings.Minutes())
 	}
 	return int(c.DefaultHour.Minutes())
@@ -118,29 +118,29 @@ func (c calendar) minutes(f when.Found) int {
 
 // inPeriod returns a time of day in a part of the day: 9 in the evening is 21:00, and 12 and 1 at night are on the next
 // day.
-func inPeriod(minutes int, p when.Period) int {
+func inPeriod(minutes int, p times.Period) int {
 	h := minutes / 60
 	switch {
-	case (p == when.Afternoon || p == when.Evening) && h >= 1 && h < 12, p == when.Night && h >= 5 && h <= 12,
-		p == when.Evening && h == 12:
+	case (p == times.Afternoon || p == times.Evening) && h >= 1 && h < 12, p == times.Night && h >= 5 && h <= 12,
+		p == times.Evening && h == 12:
 		return minutes + 12*60
-	case p == when.Night && h < 5:
+	case p == times.Night && h < 5:
 		return minutes + 24*60
 	}
 	return minutes
 }
 
 // expression returns the cron expression of a recurrence.
-func (c calendar) expression(f when.Found) (string, error) {
+func (c calendar) expression(f times.Found) (string, error) {
 	r := f.Repeat
-	if r.Every == when.Seconds || r.Every == when.Minutes && time.Duration(r.N)*time.Minute < c.MinEvery {
+	if r.Every == times.Seconds || r.Every == times.Minutes && time.Duration(r.N)*time.Minute < c.MinEvery {
 		return "", core.Refuse(c.faults.Often, int(c.MinEvery.Minutes()))
 	}
-	within := r.Every == when.Minutes || r.Every == when.Hours
-	ofMonth := f.Date.Kind == when.OfCalendar && (r.Yearly || r.Every == when.Months || r.Every == when.Years)
-	ofWeek := f.Date.Kind == when.OfWeek && r.Every == when.Weeks && r.Weekdays == nil
+	within := r.Every == times.Minutes || r.Every == times.Hours
+	ofMonth := f.Date.Kind == times.OfCalendar && (r.Yearly || r.Every == times.Months || r.Every == times.Years)
+	ofWeek := f.Date.Kind == times.OfWeek && r.Every == times.Weeks && r.Weekdays == nil
 	switch {
-	case f.Date.Kind != when.NoDay && !ofMonth && !ofWeek, within && (f.Times != nil || f.Period != when.AnyTime):
+	case f.Date.Kind != times.NoDay && !ofMonth && !ofWeek, within && (f.Times != nil || f.Period != times.AnyTime):
 		return "", core.Refusal(c.faults.Odd) // a day or a time that the expression would drop
 	case within:
 		return c.withinDays(f)
@@ -151,36 +151,36 @@ func (c calendar) expression(f when.Found) (string, error) {
 	}
 	today := c.now.In(c.zone)
 	dom, of := strconv.Itoa(today.Day()), int(today.Month())
-	if f.Date.Kind == when.OfCalendar {
-		each := when.Day{Kind: when.OfCalendar, Month: f.Date.Month, Day: f.Date.Day, Said: f.Date.Said}
-		if _, err := c.first(when.Found{Date: each, Times: f.Times}); err != nil {
+	if f.Date.Kind == times.OfCalendar {
+		each := times.Day{Kind: times.OfCalendar, Month: f.Date.Month, Day: f.Date.Day, Said: f.Date.Said}
+		if _, err := c.first(times.Found{Date: each, Times: f.Times}); err != nil {
 			return "", err
 		}
 		dom = strconv.Itoa(f.Date.Day)
 		if f.Date.Month != 0 {
-			if r.Every == when.Months {
+			if r.Every == times.Months {
 				return "", core.Refusal(c.faults.Odd)
 			}
 			of = int(f.Date.Month)
 		}
 	}
 	switch {
-	case r.Yearly || r.Every == when.Years && r.N == 1:
+	case r.Yearly || r.Every == times.Years && r.N == 1:
 		return clock + " " + dom + " " + strconv.Itoa(of) + " *", nil
-	case r.Every == when.Weeks && r.N == 1:
+	case r.Every == times.Weeks && r.N == 1:
 		return clock + " * * " + c.daysOfWeek(f, today.Weekday()), nil
-	case r.Every == when.Days && r.N == 1:
+	case r.Every == times.Days && r.N == 1:
 		return clock + " * * *", nil
-	case r.Every == when.Months && 12%r.N == 0:
+	case r.Every == times.Months && 12%r.N == 0:
 		return clock + " " + dom + " " + everyMonths(int(today.Month()), r.N) + " *", nil
 	}
 	return "", core.Refusal(c.faults.Odd)
 }
 
 // withinDays returns the expression of a recurrence of minutes or hours.
-func (c calendar) withinDays(f when.Found) (string, error) {
+func (c calendar) withinDays(f times.Found) (string, error) {
 	n := f.Repeat.N
-	if f.Repeat.Every == when.Minutes {
+	if f.Repeat.Every == times.Minutes {
 		if n%60 != 0 {
 			if n > 60 || 60%n != 0 {
 				return "", core.Refusal(c.faults.Odd)
@@ -201,10 +201,10 @@ func (c calendar) withinDays(f when.Found) (string, error) {
 }
 
 // clocks returns the minute and hour fields of the given times.
-func (c calendar) clocks(f when.Found) (string, error) {
+func (c calendar) clocks(f times.Found) (string, error) {
 	if len(f.Times) == 0 {
 		f.Times = []int{c.minutes(f)}
-		f.Period = when.AnyTime
+		f.Period = times.AnyTime
 	}
 	var hours []int
 	for _, t := range f.Times {
@@ -227,9 +227,9 @@ func joined(ns []int) string {
 }
 
 // daysOfWeek returns the last field: the given weekdays, else that of the date or of today.
-func (c calendar) daysOfWeek(f when.Found, today time.Weekday) string {
+func (c calendar) daysOfWeek(f times.Found, today time.Weekday) string {
 	days := f.Repeat.Weekdays
-	if len(days) == 0 && f.Date.Kind == when.OfWeek {
+	if len(days) == 0 && f.Date.Kind == times.OfWeek {
 		days = []time.Weekday{f.Date.Weekday}
 	}
 	if len(days) == 0 {

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
-	days "github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/text"
-	"github.com/everthread/everthread/core/when"
-	"github.com/everthread/everthread/core/words"
+	days "github.com/everthread/everthread/core/text/day"
+	"github.com/everthread/everthread/core/text/i18n"
+	"github.com/everthread/everthread/core/text/times"
 )
 
 // Parse finds a time in a text in English, French or German: "in 20 minutes", "demain à 9 h call Ana", "every weekday
@@ -30,7 +30,7 @@ func (s Settings) Parse(text string, now time.Time, loc *time.Location,
 	lang string) (at time.Time, cron, rest string, err error) {
 	s = s.orDefault()
 	faults := say(lang).Faults
-	f, rest, ok := when.Find(text, words.Match(lang))
+	f, rest, ok := times.Find(text, i18n.Match(lang))
 	if !ok {
 		return at, "", text, core.Unread(faults.Nothing)
 	}
@@ -59,7 +59,7 @@ func (s Settings) ReadExactly(use core.ToolUse, said, cron string) (time.Time, s
 		return time.Time{}, "", core.Refusal(words.Both)
 	case cron != "":
 		c := calendar{Settings: s.orDefault(), faults: words, now: use.Now, zone: use.Location}
-		return c.resolve(when.Found{Cron: cron})
+		return c.resolve(times.Found{Cron: cron})
 	}
 	at, cron, rest, err := s.Parse(said, use.Now, use.Location, s.language(use))
 	if err == nil && rest != "" {

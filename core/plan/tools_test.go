@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/agent"
+	"github.com/everthread/everthread/core/chat/agent"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/plan"
 )

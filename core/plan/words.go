@@ -2,7 +2,7 @@ package plan
 
 import (
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 // texts are the words of reminders and of times in one language.
@@ -17,11 +17,11 @@ type texts struct {
 // repeats describe recurrences.
 type repeats struct {
 	Day, Weekday, Weekend string
-	On                    string       // weekdays
-	Month                 words.Ranked // the day of it
-	Year                  string       // day, month
+	On                    string      // weekdays
+	Month                 i18n.Ranked // the day of it
+	Year                  string      // day, month
 	Hour                  string
-	Hours, Minutes        words.Counted // number
+	Hours, Minutes        i18n.Counted // number
 	Expression            string
 }
 
@@ -43,12 +43,12 @@ type faults struct {
 	Both, Neither string
 }
 
-var say = words.In[texts]("remind")
+var say = i18n.In[texts]("remind")
 
 // taskTexts are the words of tasks in one language.
 type taskTexts struct {
 	Failed, Skipped string // number, when it was due
-	Passed          words.Counted
+	Passed          i18n.Counted
 	Next            string            // the next time
 	Once            string            // of a task that does not recur
 	Causes          map[string]string // with the remedy, by core.RunCause
@@ -69,7 +69,7 @@ type taskFaults struct {
 	Tainted   string // number
 }
 
-var sayTask = words.In[taskTexts]("task")
+var sayTask = i18n.In[taskTexts]("task")
 
 // bounds are the refusals of a plan, whatever its kind.
 type bounds struct{ NoText, LongText, Full, None string }

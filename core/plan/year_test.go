@@ -12,12 +12,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
+	"github.com/everthread/everthread/core/text/day"
 )
 
 // The size of the simulation, which `make soak` enlarges.

@@ -4,14 +4,14 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 // Phrases returns a function that returns the phrases of a list of words in the catalogues, in all languages that the
 // program reads: words.<section> is a table of lists, whose lines are phrases with | between them.
 func Phrases(section, list string) func() []string {
 	return sync.OnceValue(func() (out []string) {
-		for _, lists := range words.Read[map[string][]string]("words." + section) {
+		for _, lists := range i18n.Read[map[string][]string]("words." + section) {
 			for _, line := range (*lists)[list] {
 				out = append(out, strings.Split(line, " | ")...)
 			}
@@ -37,7 +37,7 @@ func Small(language string) map[string]bool { return small()[language] }
 
 var small = sync.OnceValue(func() map[string]map[string]bool {
 	out := map[string]map[string]bool{}
-	for language, lists := range words.Read[map[string][]string]("words.text") {
+	for language, lists := range i18n.Read[map[string][]string]("words.text") {
 		all := map[string]bool{}
 		for _, line := range (*lists)["small"] {
 			for w := range strings.SplitSeq(line, " | ") {

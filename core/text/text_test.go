@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/everthread/everthread/core/text"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 func TestFold(t *testing.T) {
@@ -44,7 +44,7 @@ func TestWords(t *testing.T) {
 	t.Parallel()
 	n := 0
 	for _, section := range []string{"recall", "loops", "memory"} {
-		for language, lists := range words.Read[map[string][]string]("words." + section) {
+		for language, lists := range i18n.Read[map[string][]string]("words." + section) {
 			for list, lines := range *lists {
 				for _, w := range strings.Split(strings.Join(lines, " | "), " | ") {
 					if n++; text.Fold(w) != w || strings.TrimSpace(w) != w {

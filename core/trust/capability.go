@@ -13,7 +13,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 // Open is the capability that everybody has, signed in or not.
@@ -104,7 +104,7 @@ type texts struct {
 	Vias    map[core.Via]string         // other than identities
 }
 
-var say = words.In[texts]("trust")
+var say = i18n.In[texts]("trust")
 
 // AuditLine returns a row of the audit as a line: the action, its object and its result.
 func AuditLine(language string, r core.AuditRow) string {

@@ -72,7 +72,7 @@ func (l *librarian) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // does the answer to a later question.
 func TestAPDFIsReadAndAnswersNameThePage(t *testing.T) {
 	t.Parallel()
-	pdf, err := os.ReadFile("../../core/document/testdata/lease-chromium.pdf")
+	pdf, err := os.ReadFile("../../core/files/document/testdata/lease-chromium.pdf")
 	e2etest.Must(t, err)
 	l := &librarian{}
 	model := httptest.NewServer(l)
@@ -103,7 +103,7 @@ func TestAPDFIsReadAndAnswersNameThePage(t *testing.T) {
 // A document is read on every channel, and found there by a later question.
 func TestADocumentIsReadOnEveryChannel(t *testing.T) {
 	t.Parallel()
-	pdf, err := os.ReadFile("../../core/document/testdata/lease-chromium.pdf")
+	pdf, err := os.ReadFile("../../core/files/document/testdata/lease-chromium.pdf")
 	e2etest.Must(t, err)
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		s := e2etest.NewStreet(t, database(t))
@@ -128,7 +128,7 @@ func TestADocumentIsReadOnEveryChannel(t *testing.T) {
 // A document from the page's form is read, and answers a question there.
 func TestADocumentOfThePageIsRead(t *testing.T) {
 	t.Parallel()
-	pdf, err := os.ReadFile("../../core/document/testdata/lease-chromium.pdf")
+	pdf, err := os.ReadFile("../../core/files/document/testdata/lease-chromium.pdf")
 	e2etest.Must(t, err)
 	model := httptest.NewServer(&librarian{})
 	t.Cleanup(model.Close)
@@ -154,7 +154,7 @@ func TestADocumentIsReadInTheDefaultDataFolder(t *testing.T) {
 	g := w.Start("EVERTHREAD_DATA_DIR=./data")
 	v := g.NewGuest(g.WebCode())
 	for _, name := range []string{"lease-chromium.pdf", "lease-locked.pdf"} {
-		pdf, err := os.ReadFile("../../core/document/testdata/" + name)
+		pdf, err := os.ReadFile("../../core/files/document/testdata/" + name)
 		e2etest.Must(t, err)
 		v.Upload(name, pdf)
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/agent/tooltest"
+	"github.com/everthread/everthread/core/chat/agent/tooltest"
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 

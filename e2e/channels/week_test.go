@@ -187,7 +187,7 @@ func offers(w *e2etest.Week, fields map[string]any) string {
 // contract sends a contract.
 func contract(t *testing.T, w *e2etest.Week) {
 	t.Helper()
-	pdf, err := os.ReadFile("../../core/document/testdata/lease-chromium.pdf")
+	pdf, err := os.ReadFile("../../core/files/document/testdata/lease-chromium.pdf")
 	e2etest.Must(t, err)
 	w.Telegram.AddFile("doc", "files/doc", pdf)
 	offers(w, map[string]any{"document": map[string]any{"file_id": "doc", "file_unique_id": "d", "file_name": "lease.pdf",

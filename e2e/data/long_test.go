@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everthread/everthread/core/long/longtest"
+	"github.com/everthread/everthread/core/chat/compress/compresstest"
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
@@ -26,7 +26,7 @@ func TestAYearStandsInOnePrompt(t *testing.T) {
 		user := w.Member()
 		begin := time.Now()
 		w.MustRun("import", "jsonl", e2etest.AYear(t), "--user", user, "--no-summaries")
-		t.Logf("%d messages were imported in %s", longtest.Messages, time.Since(begin).Round(time.Millisecond))
+		t.Logf("%d messages were imported in %s", compresstest.Messages, time.Since(begin).Round(time.Millisecond))
 		l := w.Ledger()
 		w.Telegram.Say(e2etest.Ada, "here I am again")
 		w.Sent(e2etest.Ada, 2)

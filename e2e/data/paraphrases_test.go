@@ -28,7 +28,7 @@ func otherWords(t *testing.T) (says []saidOnce, synonyms map[string][][]string) 
 		Synonyms map[string][][]string
 		Says     []saidOnce
 	}
-	readJSON(t, "../../core/recall/testdata/paraphrases.json", &set)
+	readJSON(t, "../../core/memory/recall/testdata/paraphrases.json", &set)
 	return set.Says, set.Synonyms
 }
 
@@ -77,7 +77,7 @@ func busyDays(t *testing.T, says []saidOnce) string {
 	var set struct {
 		Templates map[string]map[string][]string
 	}
-	readJSON(t, "../../core/recall/testdata/hard.json", &set)
+	readJSON(t, "../../core/memory/recall/testdata/hard.json", &set)
 	var messages []map[string]any
 	add := func(day, role, text string) {
 		noon, err := time.Parse(time.DateOnly, day)

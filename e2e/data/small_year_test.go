@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/e2e/e2etest"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 // smallStep is the number of days between two simulated days; 0: as time allows.
@@ -61,7 +61,7 @@ func newSmallYear(t *testing.T, database, strategy string) *smallYear {
 	if strategy != "truncate" {
 		y.Shops(t)
 	}
-	pdf, err := os.ReadFile("../../core/document/testdata/lease-chromium.pdf")
+	pdf, err := os.ReadFile("../../core/files/document/testdata/lease-chromium.pdf")
 	e2etest.Must(t, err)
 	y.Telegram.AddFile("doc", "files/doc", pdf)
 	y.ReadsPDF(t)

@@ -30,7 +30,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
-	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 // Program is the binary under test.

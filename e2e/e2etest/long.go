@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/chat/compress/compresstest"
 	"github.com/everthread/everthread/core/llm/tokens"
-	"github.com/everthread/everthread/core/long/longtest"
 )
 
 // AYear writes a year of conversation as JSON Lines.
@@ -22,7 +22,7 @@ func AYear(t *testing.T) string {
 	f, err := os.Create(file)
 	Must(t, err)
 	out := json.NewEncoder(f)
-	for _, m := range longtest.Year(1, nil) {
+	for _, m := range compresstest.Year(1, nil) {
 		Must(t, out.Encode(map[string]any{"role": m.Role, "text": m.Text, "sent_at": m.SentAt}))
 	}
 	Must(t, f.Close())
@@ -66,7 +66,7 @@ func (w *Town) WholeYear(turn ShownTurn) {
 		w.T.Errorf("the user's words are %.0f %% of the prompt", 100*share)
 	}
 	found, of := map[core.Role]int{}, map[core.Role]int{}
-	for _, n := range longtest.Needles() {
+	for _, n := range compresstest.Needles() {
 		of[n.Role]++
 		if strings.Contains(text.String(), n.Words) {
 			found[n.Role]++

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everthread/everthread/core/summary"
+	"github.com/everthread/everthread/core/chat/summary"
 )
 
 // Mood is how a Moody model behaves.

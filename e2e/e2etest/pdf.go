@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everthread/everthread/core/document"
+	"github.com/everthread/everthread/core/files/document"
 )
 
 // machineCode is compiled from PDFium once for all tests of a package.
@@ -20,7 +20,7 @@ var machineCode sync.Once
 func (w *Town) ReadsPDF(t *testing.T) {
 	t.Helper()
 	shared := filepath.Join(filepath.Dir(Program), "pdfium")
-	pdf, err := os.ReadFile("../../core/document/testdata/lease-chromium.pdf")
+	pdf, err := os.ReadFile("../../core/files/document/testdata/lease-chromium.pdf")
 	Must(t, err)
 	machineCode.Do(func() {
 		r := document.Reader{Command: []string{Program, "read-document"}, Cache: shared,

@@ -14,10 +14,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/everthread/everthread/core/agent"
+	"github.com/everthread/everthread/core/chat/agent"
+	"github.com/everthread/everthread/core/chat/compress"
+	"github.com/everthread/everthread/core/chat/summary"
 	"github.com/everthread/everthread/core/llm/tokens"
-	"github.com/everthread/everthread/core/long"
-	"github.com/everthread/everthread/core/summary"
 )
 
 // SmallModel is a model with a small window, behind OpenAI's interface. It counts the
@@ -144,7 +144,7 @@ func (q smallRequest) kind() string {
 	switch {
 	case strings.HasPrefix(first, summary.FirstLine):
 		return "summary"
-	case strings.HasPrefix(first, long.FirstLine):
+	case strings.HasPrefix(first, compress.FirstLine):
 		return "pages"
 	case strings.HasPrefix(first, agent.HelperFirstLine):
 		return "helper"

@@ -50,7 +50,7 @@ func NewScribe(t *testing.T) *Scribe {
 // Speech is a recording by a real encoder.
 func Speech(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile("../../core/media/testdata/" + name)
+	data, err := os.ReadFile("../../core/files/media/testdata/" + name)
 	Must(t, err)
 	return data
 }

@@ -32,7 +32,7 @@ var (
 func controls(t *testing.T) (out []written) {
 	t.Helper()
 	for _, pattern := range []string{"templates/*.html", "templates/parts/*.html"} {
-		for _, room := range []string{"", "chat/", "office/"} {
+		for _, room := range []string{"", "chat/", "settings/"} {
 			names, err := filepath.Glob("../../adapters/web/" + room + pattern)
 			e2etest.Must(t, err)
 			for _, name := range names {

@@ -18,8 +18,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/e2e/e2etest"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 // A user with a long history deletes their account on the page: it shows progress, and

@@ -17,8 +17,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/e2e/e2etest"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 // onThePage are messages of the page, with their answers.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/chromedp/cdproto/page"
 
-	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/e2e/e2etest"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 // hostile returns texts that run pwned() if a page treats them as script.

@@ -14,8 +14,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
-	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/e2e/e2etest"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 // touchScript judges the targets of a finger.

@@ -117,9 +117,12 @@ func badPlace(f source) []string {
 	return nil
 }
 
-// roomOf names the room that a directory belongs to: packages of one room may
-// import each other. Rooms below core/llm and core/store are one package each, and so
-// are those of the page.
+// groups are the folders whose packages are strangers to each other.
+var groups = []string{"adapters/web", "core/accounts", "core/archive", "core/chat", "core/files", "core/llm",
+	"core/memory", "core/ops", "core/store"}
+
+// roomOf names the room that a directory belongs to: packages of one room may import each other. In a group each
+// package is a room with the folders below it.
 func roomOf(dir string) string {
 	parts := strings.Split(dir, "/")
 	depth := 1
@@ -132,7 +135,7 @@ func roomOf(dir string) string {
 	default:
 		return ""
 	}
-	if len(parts) > 2 && (parts[1] == "llm" || parts[1] == "store" || parts[1] == "web" && !isSuite(dir)) {
+	if len(parts) > 2 && slices.Contains(groups, parts[0]+"/"+parts[1]) && dir != "adapters/web/webtest" {
 		depth = 3
 	}
 	return strings.Join(parts[:min(depth, len(parts))], "/")
@@ -151,20 +154,19 @@ func isVocabulary(room string) bool {
 // isTier is true for the rooms between features and the vocabulary: features and
 // adapters may import them, and they import none of those.
 func isTier(room string) bool {
-	return slices.Contains([]string{"core/trust", "core/job", "core/media", "core/disk", "core/channel"},
-		room)
+	return slices.Contains([]string{"core/trust", "core/job", "core/files/media", "core/ops/disk", "core/channel"}, room)
 }
 
 // isLeaf is true for the rooms of pure functions below features and adapters: they
 // import core and each other, and neither see a clock nor anything outside.
 func isLeaf(room string) bool {
-	return slices.Contains([]string{"core/text", "core/when", "core/day", "core/markup", "core/words"}, room)
+	return room == "core/text"
 }
 
 // isOperators reports whether a room is the operator's. They stand above
 // the engine; only cmd imports them, and they know neither stores nor adapters.
 func isOperators(room string) bool {
-	return slices.Contains([]string{"core/doctor", "core/setup"}, room)
+	return slices.Contains([]string{"core/ops/doctor", "core/ops/setup"}, room)
 }
 
 // isBeside is true for what stands beside the program: end-to-end tests, and tools of
@@ -190,7 +192,7 @@ func badImports(f source) []string {
 
 // badLeaf refuses in a leaf what waits, reads a clock, uses randomness or reaches outside.
 func badLeaf(f source) []string {
-	if !isLeaf(f.dir) {
+	if !isLeaf(roomOf(f.dir)) {
 		return nil
 	}
 	var faults []string

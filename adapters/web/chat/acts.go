@@ -12,11 +12,11 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/command"
+	"github.com/everthread/everthread/core/chat/command"
 	"github.com/everthread/everthread/core/effect"
-	"github.com/everthread/everthread/core/markup"
 	"github.com/everthread/everthread/core/store"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
+	"github.com/everthread/everthread/core/text/markup"
 )
 
 func (r *Room) actRoutes() []web.Route {
@@ -301,7 +301,7 @@ func (r *Room) newest(v *web.Visit, s stretch, all []*entry) error {
 	answer := answerOf(all, last.Turn)
 	if answer == nil {
 		if own.Again = last.ID; t.State == core.TurnStopped {
-			own.Unfinished = words.Unfinished(v.Lang, core.FinishStopped).Why
+			own.Unfinished = i18n.Unfinished(v.Lang, core.FinishStopped).Why
 		}
 		return nil
 	}
@@ -314,7 +314,7 @@ func (r *Room) newest(v *web.Visit, s stretch, all []*entry) error {
 // continues adds the button that has the answer to a message continued.
 func continues(v *web.Visit, answer *entry, asked *core.Message) error {
 	nonce, err := v.Token()
-	b := replyButton{Label: words.Unfinished(v.Lang, "").Button, Text: core.ContinueCommand, Nonce: nonce}
+	b := replyButton{Label: i18n.Unfinished(v.Lang, "").Button, Text: core.ContinueCommand, Nonce: nonce}
 	if asked.Segment == 0 {
 		b.Thread = asked.Thread
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 const (
@@ -289,7 +289,7 @@ func (r *Room) readParts(v *web.Visit, f *form) error {
 
 func tooMany(v *web.Visit) error {
 	return web.Because(http.StatusRequestEntityTooLarge,
-		fmt.Sprintf(say(v.Lang).TooManyFiles, words.Number(v.Lang, maxFiles)))
+		fmt.Sprintf(say(v.Lang).TooManyFiles, i18n.Number(v.Lang, maxFiles)))
 }
 
 func (f *form) set(name, value string) {
@@ -333,7 +333,7 @@ func (r *Room) stop(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Act("stop", p.path(), words.Unfinished(v.Lang, core.FinishStopped).Why, effect.StopTurn{Thread: p.thread.ID})
+	return v.Act("stop", p.path(), i18n.Unfinished(v.Lang, core.FinishStopped).Why, effect.StopTurn{Thread: p.thread.ID})
 }
 
 func (r *Room) retry(v *web.Visit) error {

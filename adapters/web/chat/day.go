@@ -10,8 +10,8 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
-	"github.com/everthread/everthread/core/when"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
+	"github.com/everthread/everthread/core/text/times"
 )
 
 func (r *Room) conversationRoutes() []web.Route {
@@ -226,7 +226,7 @@ func (r *Room) summaryCard(v *web.Visit, p place) (*summaryCard, error) {
 		}
 	}
 	for _, one := range newest {
-		s.HTML = r.markdown.summary(words.Headings(v.Lang, one.Markdown))
+		s.HTML = r.markdown.summary(i18n.Headings(v.Lang, one.Markdown))
 		s.About = aboutSummary(v, one)
 		for _, id := range one.Settled() {
 			x, err := r.Store.Undoable(v.Context(), v.User.ID, int64(id), v.Now)
@@ -244,7 +244,7 @@ func (r *Room) summaryCard(v *web.Visit, p place) (*summaryCard, error) {
 
 // aboutSummary describes the origin of a summary in one line.
 func aboutSummary(v *web.Visit, s core.Summary) string {
-	out := fmt.Sprintf(say(v.Lang).Version, words.Number(v.Lang, s.Version)) + " · " + v.Moment(s.CreatedAt)
+	out := fmt.Sprintf(say(v.Lang).Version, i18n.Number(v.Lang, s.Version)) + " · " + v.Moment(s.CreatedAt)
 	if s.Model != "" {
 		out += " · " + fmt.Sprintf(say(v.Lang).SummaryBy, s.Model)
 	}
@@ -307,7 +307,7 @@ func (r *Room) historyPage(v *web.Visit) error {
 				}
 			}
 			return version{About: aboutSummary(v, s), Final: s.Final, Covers: say(v.Lang).SummaryCovers.Of(n),
-				HTML: r.markdown.summary(words.Headings(v.Lang, s.Markdown))}
+				HTML: r.markdown.summary(i18n.Headings(v.Lang, s.Markdown))}
 		})
 	}
 	title := say(v.Lang).History + " · " + v.DayName(g.Day.Label)
@@ -386,7 +386,7 @@ func (r *Room) calendar(v *web.Visit, month, here string) (calendar, error) {
 	if err != nil || first.Year() < 1970 || first.Year() > 9000 {
 		return calendar{}, core.ErrNotFound
 	}
-	c := calendar{Month: month, Here: here, Title: fmt.Sprintf("%s %d", when.MonthName(first.Month(), v.Lang),
+	c := calendar{Month: month, Here: here, Title: fmt.Sprintf("%s %d", times.MonthName(first.Month(), v.Lang),
 		first.Year()), Previous: shiftMonth(month, -1), Year: first.Year()}
 	if month < v.Today.Label[:7] {
 		c.Next = shiftMonth(month, 1)

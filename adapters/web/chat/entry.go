@@ -13,9 +13,9 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/text/i18n"
+	"github.com/everthread/everthread/core/text/markup"
 	"github.com/everthread/everthread/core/trust"
-	"github.com/everthread/everthread/core/words"
 )
 
 type entry struct {
@@ -209,7 +209,7 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 	e.Long = m.Role == core.RoleUser && isLong(m) // an answer was asked for, and is shown whole
 	e.Answer = m.Role == core.RoleAssistant && m.Kind == core.KindChat && m.Turn > 0 && !m.Redacted
 	if m.Unfinished != "" && !m.Redacted {
-		e.Unfinished = words.Unfinished(v.Lang, m.Unfinished).Why
+		e.Unfinished = i18n.Unfinished(v.Lang, m.Unfinished).Why
 	}
 	e.Channel = v.ChannelName(m.Channel)
 	for _, d := range sent {
@@ -266,7 +266,7 @@ func stamp(v *web.Visit, e *entry, t time.Time) {
 // versionEntry returns the entry that reports a new version of a summary.
 func (r *Room) versionEntry(v *web.Visit, s core.Summary) *entry {
 	e := &entry{ID: "v" + strconv.Itoa(s.Version), Kind: "version", Who: "system", Name: say(v.Lang).SummaryUpdated,
-		At: s.CreatedAt, text: func() template.HTML { return r.markdown.summary(words.Headings(v.Lang, s.Markdown)) }}
+		At: s.CreatedAt, text: func() template.HTML { return r.markdown.summary(i18n.Headings(v.Lang, s.Markdown)) }}
 	if s.Final {
 		e.Name = say(v.Lang).SummaryFinalized
 	}

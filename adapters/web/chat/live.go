@@ -15,7 +15,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
-	"github.com/everthread/everthread/core/live"
+	"github.com/everthread/everthread/core/chat/live"
 )
 
 // How open pages are kept up to date.

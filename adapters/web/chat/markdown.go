@@ -22,7 +22,7 @@ import (
 	"github.com/yuin/goldmark/util"
 
 	"github.com/everthread/everthread/adapters/web"
-	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/text/markup"
 )
 
 // markdown renders the Markdown of people and models as HTML with goldmark, and always

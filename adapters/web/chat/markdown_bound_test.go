@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/everthread/everthread/core/markup"
+	"github.com/everthread/everthread/core/text/markup"
 )
 
 // TestMarkdownDoesNotExplode checks that output is at most a constant factor longer than its text.

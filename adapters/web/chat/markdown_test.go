@@ -8,7 +8,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 func TestMarkdown(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
-	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/memory/items"
 	"github.com/everthread/everthread/core/store"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 func (r *Room) messageRoutes() []web.Route {
@@ -107,7 +107,7 @@ type remembering struct {
 
 func (r *Room) rememberPage(v *web.Visit, m core.Message, path string) (err error) {
 	f := remembering{Message: m.ID, Back: path, Text: web.Short(captions(m.Text, m.Attachments), 2000),
-		Theme: core.DefaultTheme, Type: core.ItemFact, Types: memory.Types()}
+		Theme: core.DefaultTheme, Type: core.ItemFact, Types: items.Types()}
 	if f.Themes, err = r.Memory.Themes(v.Context(), v.User.ID, 50); err != nil {
 		return fmt.Errorf("read themes: %w", err)
 	}
@@ -135,7 +135,7 @@ func (r *Room) remember(v *web.Visit, m core.Message, path string) error {
 		return fmt.Errorf("remember: %w", err)
 	}
 	if add == nil {
-		return v.Back(path, fmt.Sprintf(v.Words.RememberKnown, words.Number(v.Lang, int(same.ID)), same.Theme))
+		return v.Back(path, fmt.Sprintf(v.Words.RememberKnown, i18n.Number(v.Lang, int(same.ID)), same.Theme))
 	}
 	return v.Act("remember", path, v.Words.Remembered, *add)
 }

@@ -13,10 +13,10 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/day"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/plan"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/day"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 const (
@@ -107,7 +107,7 @@ func fold(v *web.Visit, all []promise, seen int) promised {
 	seen = min(seen, len(all))
 	out := promised{Shown: all[:seen], More: all[seen:]}
 	if n := len(out.More); n > 0 {
-		out.Count = fmt.Sprintf(say(v.Lang).MorePromises, words.Number(v.Lang, n))
+		out.Count = fmt.Sprintf(say(v.Lang).MorePromises, i18n.Number(v.Lang, n))
 	}
 	return out
 }

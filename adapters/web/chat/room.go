@@ -12,12 +12,12 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/chat/live"
 	"github.com/everthread/everthread/core/effect"
-	"github.com/everthread/everthread/core/live"
-	"github.com/everthread/everthread/core/memory"
+	"github.com/everthread/everthread/core/memory/items"
 	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/store"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 // Store reads the conversation.
@@ -59,7 +59,7 @@ type Searcher interface {
 // Memory keeps statements about a user.
 type Memory interface {
 	Themes(ctx context.Context, user core.UserID, limit int) ([]core.Theme, error)
-	Search(ctx context.Context, q memory.Query) (memory.Found, error)
+	Search(ctx context.Context, q items.Query) (items.Found, error)
 	// Keep prepares the addition of an item. If an item already says the same, Keep
 	// returns it as same, and add is nil. An item that cannot be kept is core.ErrRefused.
 	Keep(ctx context.Context, i core.Item, now time.Time) (add *effect.AddItem, same core.Item, err error)
@@ -143,16 +143,16 @@ type texts struct {
 	SummaryUngrounded, SummaryComing, SummaryFinal,
 	EarlierMessages, LaterMessages, Newest, Unread, EmptyToday, EmptyTodayHint, EmptyDay, EmptyDayHint, EmptyFirst,
 	Calendar, NoDays, PreviousMonth, NextMonth string
-	DaySummary, Timeline        string        // name of the day
-	Version                     string        // number
-	SummarySince, SummaryCovers words.Counted // number
-	SummaryBy                   string        // model
-	LastTalk                    string        // name of a day
+	DaySummary, Timeline        string       // name of the day
+	Version                     string       // number
+	SummarySince, SummaryCovers i18n.Counted // number
+	SummaryBy                   string       // model
+	LastTalk                    string       // name of a day
 
 	// Messages.
 	You, Agent, SystemName, Edited, Deleted, Forwarded, InReply, InReplyMine, SummaryUpdated, SummaryFinalized,
 	ExpandSummary, Post, Reminder, Writing, ToolArguments, ToolResult, Why, Remember, Forget, CopyLink, LinkCopied string
-	Again    words.Counted     // number of attempts
+	Again    i18n.Counted      // number of attempts
 	ToolUsed string            // tool
 	Tools    map[string]string // by the tool's name; the value is the query
 	NotRead  map[string]string // why a document was not read, by core.DocumentProblem
@@ -167,9 +167,9 @@ type texts struct {
 	Promises, NextReminders, OpenLoops, NoPromises, MadeHere, Foreign, LoopIsDone, LoopDone, CancelReminder,
 	ReminderCancelled, Settled, Tasks, TaskRuns, TaskStopped, TaskCancelled, ResumeTask, TaskSaid, Snooze, SnoozeHour,
 	SnoozePast string
-	OpenCount, TaskCount                  words.Counted // number
-	NextReminder, TaskResumed, TaskDue    string        // day and time
-	MorePromises                          string        // number
+	OpenCount, TaskCount                  i18n.Counted // number
+	NextReminder, TaskResumed, TaskDue    string       // day and time
+	MorePromises                          string       // number
 	TaskStates                            map[core.RunState]string
 	TaskCauses                            map[core.RunCause]string
 	SnoozeEvening, SnoozeMorning, Snoozed string // SnoozeEvening, SnoozeMorning: time; Snoozed: day and time
@@ -185,7 +185,7 @@ type texts struct {
 	WhyTrace,
 	WhySummaryOf, WhyUnknown, WhyMissing, RememberTitle, RememberLead, ForgetTitle, ForgetLead, ForgetDo,
 	Forgotten, EarlierTitle, EarlierLead, EarlierUntil string
-	WhySteps                         words.Counted // number
+	WhySteps                         i18n.Counted // number
 	Epochs, Parts, Strategies, Roles map[string]string
 
 	// Search.
@@ -193,10 +193,10 @@ type texts struct {
 	WhyFound, Yes, No, Open, Filters, FilterWho, FilterChannel, FilterKind, FilterFrom, FilterTo, AnyOne, FromMe,
 	FromAssistant, AnyChannel, AnyKind, OnlyMessages, OnlySummaries, OnlyFiles, FilePage, SearchNarrowHint, SearchWide,
 	OnlyDayOff, SearchInThreads, SearchThreadsMore string
-	OnlyDay  string        // name of the day
-	HitCount words.Counted // number
-	HitsBest string        // number
-	InMemory words.Counted // number
+	OnlyDay  string       // name of the day
+	HitCount i18n.Counted // number
+	HitsBest string       // number
+	InMemory i18n.Counted // number
 
 	// Threads.
 	ThreadsLead, NewThread, ThreadTitle, ThreadsNone, ThreadsHint, ThreadNew, ThreadEmpty, ThreadEmptyHint, Untitled,
@@ -218,4 +218,4 @@ type actWords struct {
 	Stays    string // actions of other answers
 }
 
-var say = words.In[texts]("chat")
+var say = i18n.In[texts]("chat")

@@ -11,10 +11,10 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/day"
-	"github.com/everthread/everthread/core/markup"
-	"github.com/everthread/everthread/core/memory"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/memory/items"
+	"github.com/everthread/everthread/core/text/day"
+	"github.com/everthread/everthread/core/text/i18n"
+	"github.com/everthread/everthread/core/text/markup"
 )
 
 // searchBox is a search as the URL states it.
@@ -197,18 +197,18 @@ func (r *Room) search(v *web.Visit, page *searchView) error {
 		page.Threads = append(page.Threads, r.threadHit(v, len(page.Hits)+i+1, h, box.Query))
 	}
 	if !box.Narrowed {
-		known, err := r.Memory.Search(v.Context(), memory.Query{User: v.User.ID, Words: box.Query, Now: v.Now})
+		known, err := r.Memory.Search(v.Context(), items.Query{User: v.User.ID, Words: box.Query, Now: v.Now})
 		if err != nil {
 			return fmt.Errorf("search memory: %w", err)
 		}
-		if n := len(slices.DeleteFunc(known.Hits, func(h memory.Hit) bool { return !h.FTS })); n > 0 {
+		if n := len(slices.DeleteFunc(known.Hits, func(h items.Hit) bool { return !h.FTS })); n > 0 {
 			page.Memory = &limit{say(v.Lang).InMemory.Of(n), "/memory?" + url.Values{"q": {box.Query}}.Encode()}
 		}
 	}
 	w := say(v.Lang)
 	page.Asked, page.Mode, page.Count = true, v.Words.SearchMode[found.Mode], w.HitCount.Of(len(page.Hits))
 	if len(page.Hits) == maxHits {
-		page.Count = fmt.Sprintf(w.HitsBest, words.Number(v.Lang, maxHits))
+		page.Count = fmt.Sprintf(w.HitsBest, i18n.Number(v.Lang, maxHits))
 	}
 	page.More = threads.More
 	page.Wide = "/search?" + url.Values{"q": {box.Query}}.Encode()
@@ -266,7 +266,7 @@ func whyFound(v *web.Visit, h core.Hit) []fact {
 	w := say(v.Lang)
 	yes := map[bool]string{true: w.Yes, false: w.No}
 	held := cmp.Or(strings.Join(slices.Sorted(maps.Keys(h.Explain.Terms)), ", "), w.No)
-	out := []fact{{w.HitScore, words.Decimal(v.Lang, h.Score, 2)}, {w.HitWords, held}, {w.HitMeaning, yes[h.Near]}}
+	out := []fact{{w.HitScore, i18n.Decimal(v.Lang, h.Score, 2)}, {w.HitWords, held}, {w.HitMeaning, yes[h.Near]}}
 	if h.Explain.Date > 0 {
 		out = append(out, fact{w.HitDate, w.Yes})
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 type why struct {
@@ -66,11 +66,11 @@ func (r *Room) explain(v *web.Visit, out *why, t core.Turn, s *core.Snapshot) er
 			percent(p.Tokens, s.Total), p.Error})
 	}
 	if s.ToolTokens > 0 {
-		out.Tools = fmt.Sprintf(w.WhyTools, words.Number(v.Lang, s.ToolTokens))
+		out.Tools = fmt.Sprintf(w.WhyTools, i18n.Number(v.Lang, s.ToolTokens))
 	}
 	out.LeftOut = w.WhyNothingLeft
 	if s.Dropped > 0 {
-		out.LeftOut = words.Number(v.Lang, s.Dropped) + " " + w.WhyLeftOut
+		out.LeftOut = i18n.Number(v.Lang, s.Dropped) + " " + w.WhyLeftOut
 	}
 	out.Facts = facts(v, s)
 	if err := r.whyDays(v, out, t, s); err != nil {
@@ -85,7 +85,7 @@ func (r *Room) explain(v *web.Visit, out *why, t core.Turn, s *core.Snapshot) er
 
 func facts(v *web.Visit, s *core.Snapshot) []fact {
 	w := say(v.Lang)
-	n := func(x int) string { return words.Number(v.Lang, x) }
+	n := func(x int) string { return i18n.Number(v.Lang, x) }
 	began := w.WhyEpochOn
 	if s.NewEpoch != "" {
 		began = fmt.Sprintf(w.WhyEpochNew, cmp.Or(w.Epochs[s.NewEpoch], s.NewEpoch))
@@ -108,7 +108,7 @@ func facts(v *web.Visit, s *core.Snapshot) []fact {
 	facts = append(facts, fact{w.WhyLoops, n(s.OpenLoops)},
 		fact{w.WhyModel, cmp.Or(s.Model, w.WhyUnknown) + " · " + w.WhySteps.Of(s.Steps)})
 	if len(s.Reduced) > 0 {
-		facts = append(facts, fact{w.WhyReduced, words.Reduced(v.Lang, s.Reduced)})
+		facts = append(facts, fact{w.WhyReduced, i18n.Reduced(v.Lang, s.Reduced)})
 	}
 	return append(facts,
 		fact{v.Words.Tokens, usage},
@@ -121,7 +121,7 @@ func lasted(v *web.Visit, ms int64) string {
 	if ms < 1000 {
 		return strconv.FormatInt(ms, 10) + "\u00a0ms"
 	}
-	return words.Decimal(v.Lang, float64(ms)/1000, 1) + "\u00a0s"
+	return i18n.Decimal(v.Lang, float64(ms)/1000, 1) + "\u00a0s"
 }
 
 // mostIncluded bounds the messages of a prompt that are looked up.
@@ -181,7 +181,7 @@ func (r *Room) whySummaries(v *web.Visit, out *why, s *core.Snapshot) error {
 			return fmt.Errorf("read a day of the prompt: %w", err)
 		}
 		out.Summaries = append(out.Summaries, fmt.Sprintf(say(v.Lang).WhySummaryOf, v.DayName(g.Day.Label),
-			words.Number(v.Lang, h.Version)))
+			i18n.Number(v.Lang, h.Version)))
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/memory/recall"
 	"github.com/everthread/everthread/core/plan"
-	"github.com/everthread/everthread/core/recall"
 )
 
 // finder finds messages and summaries that contain the query, and searches threads for

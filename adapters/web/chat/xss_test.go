@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
-	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 func TestNothingThatSomebodyWroteRuns(t *testing.T) {

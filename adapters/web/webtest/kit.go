@@ -20,7 +20,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/client"
+	"github.com/everthread/everthread/core/accounts/client"
 	"github.com/everthread/everthread/core/store"
 )
 

@@ -25,13 +25,13 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/day"
-	"github.com/everthread/everthread/core/live"
-	"github.com/everthread/everthread/core/memory"
-	"github.com/everthread/everthread/core/people"
+	"github.com/everthread/everthread/core/accounts/people"
+	"github.com/everthread/everthread/core/chat/live"
+	"github.com/everthread/everthread/core/memory/items"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
+	"github.com/everthread/everthread/core/text/day"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -45,7 +45,7 @@ type World struct {
 	Hub     *live.Hub
 	Page    *web.Channel
 	People  *people.People
-	Memory  *memory.Memory
+	Memory  *items.Memory
 	Log     *zap.Logger
 	Media   string
 	Mux     *http.ServeMux
@@ -209,7 +209,7 @@ func New(t testing.TB, rooms func(w *World) []web.Room, change ...func(o *web.Op
 	w.Store = sqlitetest.Open(t, t.TempDir())
 	w.Hub = live.New(w.Store, "test", w.Clock.Now, w.Log)
 	w.Gate = &gate{w: w}
-	w.Memory = &memory.Memory{Store: w.Store, Signals: Signals{w.Store}}
+	w.Memory = &items.Memory{Store: w.Store, Signals: Signals{w.Store}}
 	w.People = &people.People{Store: w.Store, Now: w.Clock.Now, Rand: rand.Reader, Log: w.Log}
 	o := web.Options{Store: w.Store, Gateway: w.Gate, Rooms: rooms(w), PublicURL: "http://127.0.0.1:8080",
 		Calendar: day.Calendar{Zone: Paris(), Finalize: 3 * time.Hour, Post: 8 * time.Hour},

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/configs/section"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 // Config is channels.whatsapp_agent: the service of personal agents. Their keys are added
@@ -67,7 +67,7 @@ type findings struct {
 	KeyGood, NotBegun string
 }
 
-var say = words.In[findings]("whatsapp_agent")
+var say = i18n.In[findings]("whatsapp_agent")
 
 // Diagnose checks the keys. It does not poll, which would interrupt the process that does.
 func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
 )
 
 const (
@@ -126,7 +126,7 @@ func (v *view) wish() (string, bool) {
 	if !v.remind {
 		return "", false
 	}
-	for _, language := range words.Languages() {
+	for _, language := range i18n.Languages() {
 		for _, phrase := range say(language).Remind {
 			if n := len(phrase); len(v.question) > n && strings.EqualFold(v.question[:n], phrase) {
 				return strings.TrimSpace(v.question[n:]), true

@@ -12,8 +12,8 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
-	"github.com/everthread/everthread/core/when"
-	"github.com/everthread/everthread/core/words"
+	"github.com/everthread/everthread/core/text/i18n"
+	"github.com/everthread/everthread/core/text/times"
 )
 
 // model is a core.Model.
@@ -80,7 +80,7 @@ type phrases struct {
 	NotReminded                                                 string // why
 }
 
-var say = words.In[phrases]("demo")
+var say = i18n.In[phrases]("demo")
 
 var (
 	question = text.OneOf("demo", "questions") // begins one that has no question mark
@@ -91,8 +91,8 @@ var (
 
 // language returns the language with most of the small words in a text, English if in doubt.
 func language(s string) string {
-	found, most := words.English, 0
-	for _, l := range words.Languages() {
+	found, most := i18n.English, 0
+	for _, l := range i18n.Languages() {
 		n := 0
 		for _, word := range text.Words(s) {
 			if text.Small(l)[word] {
@@ -133,7 +133,7 @@ func earlier(s string) (rest string, ok bool) {
 	for w := range strings.FieldsSeq(text.Fold(s)) {
 		all = append(all, strings.Trim(w, ".,;:!?()\"«»"))
 	}
-	spans, parts := when.Spans(all, time.Time{}.AddDate(2000, 0, 0))
+	spans, parts := times.Spans(all, time.Time{}.AddDate(2000, 0, 0))
 	for i, w := range all {
 		ok = ok || recalls(w)
 		if _, date := parts[i]; !date {

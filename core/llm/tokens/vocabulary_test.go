@@ -13,7 +13,7 @@ import (
 	"github.com/tiktoken-go/tokenizer/codec"
 	"pgregory.net/rapid"
 
-	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 var update = flag.Bool("update", false, "rewrite o200k_base.bin from the library's vocabulary")

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/storetest"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 func TestMigrate(t *testing.T) {

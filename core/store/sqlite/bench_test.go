@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/chat/prompt"
 	"github.com/everthread/everthread/core/llm/tokens"
-	"github.com/everthread/everthread/core/prompt"
-	"github.com/everthread/everthread/core/recall"
+	"github.com/everthread/everthread/core/memory/recall"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/storetest"
 )

@@ -4,8 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/store/storetest"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 // TestMergeSpeed merges large users only if EVERTHREAD_TEST_MILLION is set.

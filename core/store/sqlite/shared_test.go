@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/storetest"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 // TestCommitsTogether checks that callers who wait for the single writer share commits, and that an

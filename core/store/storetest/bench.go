@@ -185,7 +185,7 @@ func (b *bench) filled(history int) (core.User, core.Identity) {
 	return u, ids[0]
 }
 
-// Prompter builds prompts from windows, as core/prompt does.
+// Prompter builds prompts from windows, as core/chat/prompt does.
 type Prompter struct {
 	Query func(t core.Turn, now time.Time) store.WindowQuery
 	Build func(t core.Turn, w store.Window, now time.Time) (*core.Epoch, error)

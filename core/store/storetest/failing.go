@@ -6,8 +6,8 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
-	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/store"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 func failingCases() []testCase {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 // many returns how many messages a large database holds: a million if EVERTHREAD_TEST_MILLION is

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/fulltest"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 // testMergeRandom merges users with random histories, and checks that every message exists once and in order.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/fulltest"
 	"github.com/everthread/everthread/core/store"
+	"github.com/everthread/everthread/internal/fulltest"
 )
 
 // Store is a store under test, with access to its tables.

@@ -1,0 +1,297 @@
+package settings
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/store"
+	"github.com/everthread/everthread/core/trust"
+)
+
+func (r *Room) adminRoutes() []web.Route {
+	all := []web.Route{
+		{Pattern: "GET /admin", Serve: r.adminPage, Tab: &web.Tab{
+			Name: func(lang string) string { return say(lang).Admin.Title }, Key: "g", InMenu: true, Waits: r.waits}},
+		{Pattern: "GET /admin/audit", Serve: r.auditPage},
+		{Pattern: "GET /admin/{section}", Serve: r.adminSection},
+		{Pattern: "POST /admin/requests", Serve: r.decide},
+		{Pattern: "POST /admin/users/{id}/link", Serve: r.signInLink},
+		{Pattern: "POST /admin/deliveries/{user}/{id}/retry", Serve: r.retryDelivery},
+		{Pattern: "POST /admin/jobs/{user}/{id}/retry", Serve: r.retryJob},
+		{Pattern: "POST /admin/check", Serve: r.checkAll},
+		{Pattern: "POST /admin/channels/{channel}/check", Serve: r.checkChannel},
+		{Pattern: "POST /admin/channels/{channel}/try", Serve: r.tryChannel},
+	}
+	for i := range all {
+		all[i].Owner = true
+	}
+	return all
+}
+
+type adminView struct {
+	Sections   []section
+	Requests   []shownRequest
+	Users      []shownUser
+	People     peoplePage
+	Channels   []shownChannel
+	Setups     []shownSetup
+	Kept       []core.Finding
+	KeptSizes  string
+	Deliveries []shownDelivery
+	Queues     []shownQueue
+	Dead       []shownJob
+	Usage      adminUsage
+}
+
+func adminSections(v *web.Visit) []section {
+	w := say(v.Lang).Admin
+	return []section{{"requests", w.Requests}, {"users", w.Users}, {"channels", w.Channels}, {"deliveries", w.Deliveries},
+		{"jobs", w.Jobs}, {"usage", w.Usage}, {"kept", w.Kept}, {"check", w.Check}}
+}
+
+func (r *Room) adminSection(v *web.Visit) error { return toSection(v, "/admin", adminSections(v)) }
+
+func (r *Room) adminPage(v *web.Visit) error {
+	page, called := adminView{Sections: adminSections(v)}, r.names(v)
+	used, err := r.Store.UsageDays(v.Context(), 0, usageFrom(v), v.Today.Label)
+	if err != nil {
+		return fmt.Errorf("read usage: %w", err)
+	}
+	page.Usage = r.adminUsage(v, used, called)
+	var shown []core.User
+	if shown, page.People, err = r.somePeople(v); err != nil {
+		return err
+	}
+	if page.Users, err = r.shownUsers(v, shown, used); err != nil {
+		return err
+	}
+	if page.Requests, err = r.requests(v, shown); err != nil {
+		return err
+	}
+	page.Channels = r.health(v)
+	page.Setups = web.Each(r.Inspector.Setups(v.Lang),
+		func(s channel.Setup) shownSetup { return shownSetup{Setup: s, Name: setupName(v, s.Channel)} })
+	page.Kept, page.KeptSizes = r.Inspector.Kept(v.Context(), v.Lang), r.keptSizes(v)
+	if page.Deliveries, err = r.undelivered(v, called); err != nil {
+		return err
+	}
+	if page.Queues, page.Dead, err = r.queues(v, called); err != nil {
+		return err
+	}
+	return v.Page("admin", say(v.Lang).Admin.Title, page)
+}
+
+// setupName returns the name of a channel among others of the same app.
+func setupName(v *web.Visit, channel string) string {
+	if channel == "whatsapp_agent" {
+		return say(v.Lang).Settings.Agents
+	}
+	return v.ChannelName(channel)
+}
+
+type shownSetup struct {
+	channel.Setup
+	Name  string
+	Typed map[string]string // typed answers by field, without secrets
+}
+
+// called returns a user's name on the owner's page.
+func called(u core.User) string { return cmp.Or(u.Name, fmt.Sprintf("#%d", u.ID)) }
+
+// names returns a function that returns users' names and reads each user once.
+func (r *Room) names(v *web.Visit) func(core.UserID) string {
+	known := map[core.UserID]string{0: "–"}
+	return func(id core.UserID) string {
+		if known[id] == "" {
+			u, err := r.Store.User(v.Context(), id)
+			if err != nil {
+				u = core.User{ID: id}
+			}
+			known[id] = called(u)
+		}
+		return known[id]
+	}
+}
+
+type shownChannel struct {
+	Name, Account, Wrong string
+}
+
+func (r *Room) health(v *web.Visit) []shownChannel {
+	var out []shownChannel
+	for name, err := range r.Engine.Health() {
+		key, account, _ := strings.Cut(name, ":")
+		c := shownChannel{Name: v.ChannelName(key), Account: account}
+		if err != nil {
+			c.Wrong = channel.Said(err, v.Lang)
+		}
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b shownChannel) int {
+		return strings.Compare(a.Name+"\x00"+a.Account, b.Name+"\x00"+b.Account)
+	})
+	return out
+}
+
+// checkAllTime bounds the check of the configuration, which calls every service.
+const checkAllTime = 80 * time.Second
+
+// mostFiles bounds the number of attachments that the page measures.
+const mostFiles = 100_000
+
+// keptSizes describes the disk usage of the stored data.
+func (r *Room) keptSizes(v *web.Visit) string {
+	var files int64
+	n := 0
+	_ = filepath.WalkDir(r.MediaDir, func(_ string, d fs.DirEntry, err error) error { // the folder may not exist
+		if n++; n > mostFiles {
+			return fs.SkipAll
+		}
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			files += info.Size()
+		}
+		return nil
+	})
+	w := say(v.Lang).Admin
+	if database := r.Inspector.DatabaseSize(); database > 0 {
+		return fmt.Sprintf(w.KeptSizes, web.Size(v.Lang, database), web.Size(v.Lang, files))
+	}
+	return fmt.Sprintf(w.KeptFiles, web.Size(v.Lang, files))
+}
+
+func (r *Room) checkAll(v *web.Visit) error {
+	return r.check(v, "/admin/check", func(ctx context.Context) ([]core.Finding, error) {
+		return r.Inspector.Check(ctx, v.Lang), nil
+	})
+}
+
+func (r *Room) checkChannel(v *web.Visit) error {
+	name := v.R.PathValue("channel")
+	again := "/admin/channels/" + url.PathEscape(name) + "/check"
+	return r.check(v, again, func(ctx context.Context) ([]core.Finding, error) {
+		return r.Inspector.CheckChannel(ctx, name, v.Lang)
+	})
+}
+
+// mostTyped bounds an answer to a channel's field, in characters.
+const mostTyped = 2000
+
+// tryChannel tries a channel with the typed answers, and stores nothing.
+func (r *Room) tryChannel(v *web.Visit) error {
+	name := v.R.PathValue("channel")
+	all := r.Inspector.Setups(v.Lang)
+	i := slices.IndexFunc(all, func(s channel.Setup) bool { return s.Channel == name })
+	if i < 0 || len(all[i].Fields) == 0 {
+		return core.ErrNotFound
+	}
+	one := shownSetup{Setup: all[i], Name: setupName(v, name), Typed: map[string]string{}}
+	answers := map[string]string{}
+	for _, f := range one.Fields {
+		answers[f.ID] = strings.TrimSpace(v.R.PostFormValue(f.ID))
+		if err := v.Within(mostTyped, answers[f.ID]); err != nil {
+			return err
+		}
+		if !f.Secret {
+			one.Typed[f.ID] = answers[f.ID]
+		}
+	}
+	return r.alone(v, func(ctx context.Context) error {
+		tried, err := r.Inspector.TryChannel(ctx, name, v.Lang, answers)
+		if err != nil {
+			return err
+		}
+		return v.Page("setup", one.Name, map[string]any{"Setup": one, "Tried": tried})
+	})
+}
+
+// alone runs do within checkAllTime. Only one check that calls other services runs at a time.
+func (r *Room) alone(v *web.Visit, do func(context.Context) error) error {
+	if !r.checks.take(v.User.ID) {
+		return &web.Fault{Status: http.StatusTooManyRequests, Text: say(v.Lang).Admin.CheckRuns,
+			After: 30 * time.Second}
+	}
+	defer r.checks.leave(v.User.ID)
+	ctx, cancel := context.WithTimeout(v.Context(), checkAllTime)
+	defer cancel()
+	return do(ctx)
+}
+
+// check shows the findings of a check, which again repeats.
+func (r *Room) check(v *web.Visit, again string, find func(context.Context) ([]core.Finding, error)) error {
+	return r.alone(v, func(ctx context.Context) error {
+		found, err := find(ctx)
+		if err != nil {
+			return err
+		}
+		wrong := 0
+		for _, f := range found {
+			if !f.OK {
+				wrong++
+			}
+		}
+		said := say(v.Lang).Admin.CheckFine
+		if wrong > 0 {
+			said = say(v.Lang).Admin.CheckWrong.Of(wrong)
+		}
+		return v.Page("check", say(v.Lang).Admin.Check, map[string]any{"Findings": found, "Said": said, "Wrong": wrong,
+			"Again": again, "Late": errors.Is(ctx.Err(), context.DeadlineExceeded)})
+	})
+}
+
+const auditShown = 100
+
+type auditView struct {
+	Rows  []shownAudit
+	Older string // path of the next page; empty: none
+	Newer bool   // not the first page
+}
+
+type shownAudit struct{ When, Who, What, Through string }
+
+// auditPage shows the audit to the owner, with ids and fixed texts only.
+func (r *Room) auditPage(v *web.Visit) error {
+	rows, err := r.Store.Audit(v.Context(), store.AuditQuery{All: true,
+		Before: auditCursor(v.R.URL.Query().Get("before")), Limit: auditShown + 1})
+	if err != nil {
+		return fmt.Errorf("read the audit: %w", err)
+	}
+	called := r.names(v)
+	page := auditView{Newer: v.R.URL.Query().Get("before") != ""}
+	if len(rows) > auditShown {
+		rows = rows[:auditShown]
+		last := rows[auditShown-1]
+		page.Older = fmt.Sprintf("/admin/audit?before=%d-%d-%d", last.At.UnixMilli(), last.User, last.ID)
+	}
+	page.Rows = web.Each(rows, func(r core.AuditRow) shownAudit {
+		return shownAudit{When: r.At.In(v.Zone).Format(time.DateTime), Who: called(r.User),
+			What:    strings.ReplaceAll(trust.AuditLine(v.Lang, r), "`", ""),
+			Through: trust.Through(v.Lang, r, fmt.Sprintf(say(v.Lang).Admin.AuditIdentity, strconv.FormatInt(r.ViaID, 10)))}
+	})
+	return v.Page("audit", say(v.Lang).Admin.Audit, page)
+}
+
+// auditCursor parses the start of a page.
+func auditCursor(text string) (r core.AuditRow) {
+	var at int64
+	if n, _ := fmt.Sscanf(text, "%d-%d-%d", &at, &r.User, &r.ID); n != 3 {
+		return core.AuditRow{}
+	}
+	r.At = time.UnixMilli(at)
+	return r
+}

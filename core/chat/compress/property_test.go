@@ -1,0 +1,238 @@
+package compress_test
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/chat/compress"
+)
+
+// part is a piece of a generated message.
+type part struct {
+	text  string
+	fixed bool // a quote or code, which is never altered
+}
+
+func drawPart(t *rapid.T) part {
+	prose := rapid.SampledFrom([]string{
+		"My sister Clara moved to Porto in 2019.", "The weather is nice.", "Je déteste la coriandre !",
+		"I never said that, did I?", "We'll take the 7:42 to Gdansk on Friday.", "ok", "merci, à demain",
+		"昨日、東京に引っ越しました。天気がいいですね。", "It costs 1,284.50 euros... maybe more",
+		"This is a sentence that goes on and on, with a pause here, another pause there, the code 48B12, a few names like Maël and Ingrid, and then some more words, so that nobody could possibly read it in one breath, which is the point of it, after all, or is it not",
+	})
+	switch rapid.IntRange(0, 5).Draw(t, "kind") {
+	case 0:
+		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"x := 1", "\tif err != nil {", "", "    return nil", "SELECT 1;",
+			"# **note**", "> no quote", "\"s\""}), 1, 30).Draw(t, "code")
+		return part{"```go\n" + strings.Join(lines, "\n") + "\n```", true}
+	case 1:
+		return part{"> " + prose.Draw(t, "quoted") + "\n> second line", true}
+	case 2:
+		marks := rapid.SampledFrom([][2]string{{"\"", "\""}, {"“", "”"}, {"« ", " »"}, {"「", "」"}}).Draw(t, "marks")
+		return part{marks[0] + "never touch the old one. Please" + marks[1], true}
+	case 3:
+		return part{"- " + prose.Draw(t, "item"), false}
+	}
+	return part{prose.Draw(t, "prose"), false}
+}
+
+func drawMessage(t *rapid.T) (core.Message, []part) {
+	parts := rapid.SliceOfN(rapid.Custom(drawPart), 1, 12).Draw(t, "parts")
+	var b strings.Builder
+	for i, p := range parts {
+		if i > 0 {
+			gap := "\n\n"
+			if !strings.HasPrefix(p.text, "```") && !strings.HasPrefix(p.text, ">") && !strings.HasPrefix(p.text, "-") &&
+				!strings.HasSuffix(parts[i-1].text, "```") && !strings.Contains(parts[i-1].text, "\n") &&
+				rapid.Bool().Draw(t, "same line") {
+				gap = " "
+			}
+			b.WriteString(gap)
+		}
+		b.WriteString(p.text)
+	}
+	return core.Message{ID: 17, Role: core.RoleUser, Kind: core.KindChat, Text: b.String()}, parts
+}
+
+// TestQuotesAndCodeAreNeverAltered checks that a form has the user's quotes and code blocks byte
+// for byte, or a mark with the number of their message.
+func TestQuotesAndCodeAreNeverAltered(t *testing.T) {
+	t.Parallel()
+	c := compress.New(counter())
+	rapid.Check(t, func(t *rapid.T) {
+		m, parts := drawMessage(t)
+		given := ""
+		if rapid.Bool().Draw(t, "a model helped") {
+			other, _ := drawMessage(t)
+			given = other.Text
+		}
+		for tier, f := range c.Forms(&m, given, nil) {
+			for _, p := range parts {
+				if tier > 0 && p.fixed && !strings.Contains(f.Text, p.text) && !strings.Contains(f.Text, "see #17]") {
+					t.Fatalf("tier %d lost %q without a mark:\n%s\n--- of\n%s", tier, p.text, f.Text, m.Text)
+				}
+				if tier == int(compress.Older) && p.fixed && !strings.Contains(f.Text, p.text) {
+					t.Fatalf("%q is not in the form Older", p.text)
+				}
+				if tier == int(compress.VeryOld) && p.fixed && !strings.Contains(f.Text, p.text) {
+					t.Fatalf("%q is not in the form VeryOld:\n%s", p.text, f.Text)
+				}
+			}
+		}
+	})
+}
+
+// TestFormsShrink checks that no form is longer than the one before, that tokens are counted
+// correctly, and that equal messages have equal forms.
+func TestFormsShrink(t *testing.T) {
+	t.Parallel()
+	c := compress.New(counter())
+	rapid.Check(t, func(t *rapid.T) {
+		m, _ := drawMessage(t)
+		m.Role = rapid.SampledFrom([]core.Role{core.RoleUser, core.RoleAssistant, core.RoleTool}).Draw(t, "role")
+		given := rapid.OneOf(rapid.Just(""), rapid.Just("Clara moved to Porto in 2019."), rapid.String()).Draw(t, "given")
+		forms := c.Forms(&m, given, nil)
+		most := counter().Count(m.Text)
+		for tier := compress.Older; tier <= compress.Kernel; tier++ {
+			f := forms[tier]
+			if f.Tokens != count(f.Text) || f.Tokens > most {
+				t.Fatalf("tier %d: %d tokens, counted %d, at most %d\n%s", tier, f.Tokens, count(f.Text), most, f.Text)
+			}
+			if (f.State == compress.Raw) != (f.Text == m.Text) {
+				t.Fatalf("tier %d has state %s", tier, f.State)
+			}
+			most = f.Tokens
+		}
+		if again := c.Forms(&m, given, nil); again != forms {
+			t.Fatalf("forms differ the second time: %v, then %v", forms, again)
+		}
+	})
+}
+
+func count(text string) int {
+	if text == "" {
+		return 0
+	}
+	return counter().Count(text)
+}
+
+var numbers = regexp.MustCompile(`[0-9][0-9.,:]*[0-9]|[0-9]`)
+
+// TestNothingIsInvented checks that every number in a form is in its message, whatever a model
+// writes.
+func TestNothingIsInvented(t *testing.T) {
+	t.Parallel()
+	c := compress.New(counter())
+	rapid.Check(t, func(t *rapid.T) {
+		m, _ := drawMessage(t)
+		m.Role = rapid.SampledFrom([]core.Role{core.RoleUser, core.RoleAssistant}).Draw(t, "role")
+		other, _ := drawMessage(t)
+		given := strings.NewReplacer("2019", "2020", "Clara", "Klara").Replace(other.Text)
+		forms := c.Forms(&m, given, nil)
+		for tier := compress.Older; tier <= compress.Kernel; tier++ {
+			text := marks.ReplaceAllString(forms[tier].Text, "")
+			for _, n := range numbers.FindAllString(text, -1) {
+				if !strings.Contains(m.Text, n) {
+					t.Fatalf("%s is in tier %d but not in the message:\n%s\n--- of\n%s", n, tier, text, m.Text)
+				}
+			}
+			if strings.Contains(text, "Klara") {
+				t.Fatalf("Klara is in tier %d", tier)
+			}
+		}
+	})
+}
+
+var marks = regexp.MustCompile(`\[(code|quote): \d+ (lines|words), see #17\]`)
+
+// TestRepeatGivesThePieceBack checks that the diff of a repeat, applied to the original, yields the
+// piece.
+func TestRepeatGivesThePieceBack(t *testing.T) {
+	t.Parallel()
+	c := compress.New(counter())
+	rapid.Check(t, func(t *rapid.T) {
+		old := rapid.SliceOfN(rapid.StringMatching(`[a-z-]{1,8}( [a-z=+-]{1,9}){1,5}`), 8, 60).Draw(t, "lines")
+		changed := append([]string{}, old...)
+		for range rapid.IntRange(0, 2).Draw(t, "changes") {
+			i := rapid.IntRange(0, len(changed)-1).Draw(t, "at")
+			switch rapid.IntRange(0, 2).Draw(t, "how") {
+			case 0:
+				changed[i] += " -- x"
+			case 1:
+				changed = append(changed[:i:i], changed[i+1:]...)
+			default:
+				changed = append(changed[:i:i], append([]string{"-- new"}, changed[i:]...)...)
+			}
+		}
+		asProse := rapid.Bool().Draw(t, "prose")
+		a, b := fenced(old), fenced(changed)
+		if asProse {
+			a, b = strings.Join(old, ", "), strings.Join(changed, ", ")
+		}
+		for _, r := range c.Repeats("see here:\n\n"+b, map[int][]compress.Candidate{1: {{Message: 42, Piece: 0, Text: a}}}) {
+			checkRepeat(t, r, bodyOf(a), bodyOf(b))
+			m := core.Message{ID: 50, Role: core.RoleUser, Text: "see here:\n\n" + b}
+			f := c.Forms(&m, "", []compress.Repeat{r})[compress.Older]
+			if f.State != compress.Reference || f.RefersTo != 42 || !strings.Contains(f.Text, "message #42") {
+				t.Fatalf("got form %+v, want a reference", f)
+			}
+		}
+	})
+}
+
+func checkRepeat(t *rapid.T, r compress.Repeat, a, b string) {
+	if r.Exact {
+		if a != b {
+			t.Fatalf("counted as equal: %q, %q", a, b)
+		}
+		return
+	}
+	got := patch(a, r.Diff)
+	if !strings.Contains(a+b, "\n") {
+		got = strings.ReplaceAll(patch(compress.ClauseLines(a), r.Diff), "\n", "")
+	}
+	if got != b {
+		t.Fatalf("%q patched with\n%s\nis %q, want %q", a, r.Diff, got, b)
+	}
+}
+
+func fenced(lines []string) string { return "```\n" + strings.Join(lines, "\n") + "\n```" }
+
+func bodyOf(s string) string { return strings.TrimSuffix(strings.TrimPrefix(s, "```\n"), "\n```") }
+
+var hunkHead = regexp.MustCompile(`^@@ -(\d+)`)
+
+// patch applies a unified diff to a text.
+func patch(text, diff string) string {
+	lines, out, at := strings.Split(text, "\n"), []string{}, 0
+	for line := range strings.SplitSeq(diff, "\n") {
+		if h := hunkHead.FindStringSubmatch(line); h != nil {
+			n, _ := strconv.Atoi(h[1])
+			for ; at < n-1 && at < len(lines); at++ {
+				out = append(out, lines[at])
+			}
+			continue
+		}
+		if line == "" {
+			return fmt.Sprintf("a line without a sign in %q", diff)
+		}
+		switch line[0] {
+		case '+':
+			out = append(out, line[1:])
+		case '-':
+			if at >= len(lines) || lines[at] != line[1:] {
+				return fmt.Sprintf("no %q at %d", line[1:], at)
+			}
+			at++
+		case ' ':
+			out, at = append(out, line[1:]), at+1
+		}
+	}
+	return strings.Join(append(out, lines[min(at, len(lines)):]...), "\n")
+}

@@ -1,0 +1,302 @@
+package compress
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/store"
+	"github.com/everthread/everthread/core/text/day"
+)
+
+// Store holds messages and pages.
+type Store interface {
+	store.PageStore
+	Reserve(ctx context.Context, user core.UserID, l core.Lease, day string, n, limit int) (bool, error)
+	Spend(ctx context.Context, user core.UserID, day string, u core.Usage) error
+	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
+}
+
+// Settings bound the prompts of the strategy long, and the jobs.
+type Settings struct {
+	Budget       int     // tokens of a prompt
+	Threshold    float64 // share of it above which old messages are compressed
+	Raw          int     // newest tokens that stay unchanged
+	Window       int     // of the model, in tokens; 0: unlimited
+	MaxOutput    int     // tokens that are kept free for its answer
+	Limit        int     // of its answer; 0: none
+	TokensPerDay int     // 0: no limit
+	Attempts     int     // with the model, before extraction alone
+}
+
+// The least numbers of newest messages that stay unchanged.
+const (
+	rawUsers   = 20
+	rawAnswers = 10
+)
+
+// Worker makes pages. All fields are required.
+type Worker struct {
+	Store      Store
+	Jobs       *job.Worker
+	Users      core.Users
+	Model      core.Model // of summaries
+	Compressor *Compressor
+	Tokens     core.Tokenizer
+	Settings   Settings
+	Calendar   day.Calendar
+	Meter      core.Counter
+	Log        *zap.Logger
+	Now        func() time.Time
+}
+
+// Take claims a due job and runs it.
+func (w *Worker) Take(ctx context.Context, ref core.JobRef) {
+	w.Jobs.Yield(ctx)
+	w.Jobs.Take(ctx, ref, func(ctx context.Context, j *core.Job) error {
+		return (&round{Worker: w, job: j, thread: core.ThreadID(j.Ref)}).run(ctx)
+	})
+}
+
+// round is the work of one job.
+type round struct {
+	*Worker
+	job    *core.Job
+	thread core.ThreadID
+	user   core.User
+	today  string
+	pages  []core.Page // all of the thread, in order
+	edits  int64
+	head   int  // tokens of the prompt before its pages
+	alone  bool // without the model
+	made   int  // pages
+}
+
+func (r *round) run(ctx context.Context) error {
+	var err error
+	if r.user, err = r.Users.User(ctx, r.job.User); err != nil {
+		return err
+	}
+	r.today = r.Calendar.Day(r.user.Settings, r.Now()).Label
+	r.alone = r.job.Failures >= r.Settings.Attempts
+	list, err := r.Store.Pages(ctx, r.job.User, r.thread)
+	if err != nil {
+		return err
+	}
+	r.pages, r.edits, r.head = list.Pages, list.Edits, list.Head
+	if err := r.again(ctx); err != nil {
+		return fmt.Errorf("make pages again: %w", err)
+	}
+	if err := r.onward(ctx); err != nil {
+		return fmt.Errorf("make pages: %w", err)
+	}
+	tiers, err := r.tiers(ctx)
+	if err != nil {
+		return fmt.Errorf("weigh messages: %w", err)
+	}
+	return r.put(ctx, store.PutPages{Tiers: tiers, Done: true, Changed: r.made > 0 || len(tiers) > 0 ||
+		r.job.Lease.Attempt > 1})
+}
+
+// put stores pages and tiers.
+func (r *round) put(ctx context.Context, p store.PutPages) error {
+	p.User, p.Thread, p.Lease, p.Edits, p.Now = r.job.User, r.thread, r.job.Lease, r.edits, r.Now()
+	if err := r.Store.PutPages(ctx, p); err != nil {
+		return err
+	}
+	r.made += len(p.Pages)
+	r.Meter.Count("everthread_pages_total", float64(len(p.Pages)))
+	if !p.Done {
+		r.Jobs.Yield(ctx)
+	}
+	return nil
+}
+
+// again makes stale pages again.
+func (r *round) again(ctx context.Context) error {
+	for i := range r.pages {
+		p := &r.pages[i]
+		if !p.Stale {
+			continue
+		}
+		ms, err := r.Store.Between(ctx, r.job.User, r.thread, p.Start, p.End+1, mostOfPage)
+		if err != nil {
+			return err
+		}
+		made, err := r.make(ctx, ms)
+		if err != nil {
+			return err
+		}
+		made.page.ID, made.page.Tier, made.page.Segment = p.ID, p.Tier, p.Segment
+		made.page.Start, made.page.End = p.Start, p.End
+		if *p, err = r.putMade(ctx, made); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	mostOfPage = 1000 // messages to read for a stale page
+	pageLimit  = 400  // messages to read at once
+)
+
+// onward puts the oldest messages on pages until the others have room, but never the newest.
+func (r *round) onward(ctx context.Context) error {
+	until, err := r.newest(ctx)
+	if err != nil || until == 0 {
+		return err
+	}
+	raw, err := r.weight(ctx)
+	if err != nil {
+		return err
+	}
+	over := raw - r.goal()
+	for i := range r.pages {
+		over += r.pages[i].Forms[core.TierOlder].Tokens + 1
+	}
+	for over > 0 {
+		ms, err := r.Store.Between(ctx, r.job.User, r.thread, r.after(), until, pageLimit)
+		if err != nil || len(ms) == 0 {
+			return err
+		}
+		more := len(ms) == pageLimit
+		r.alone = r.alone || more && len(r.pages) == 0 || over > r.Settings.Budget/2 // a large backlog
+		if over, err = r.stretch(ctx, ms, more, over); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func weigh(ms []core.Message) int {
+	n := 0
+	for i := range ms {
+		n += ms[i].Tokens
+	}
+	return n
+}
+
+// stretch makes pages of consecutive messages as long as there are tokens over the goal, and returns how many remain.
+// If more messages follow, the last page is left for the next call.
+func (r *round) stretch(ctx context.Context, ms []core.Message, more bool, over int) (int, error) {
+	cut := r.cut(ms)
+	if more && len(cut) > 1 {
+		cut = cut[:len(cut)-1]
+	}
+	for _, some := range cut {
+		if over <= 0 {
+			break
+		}
+		made, err := r.make(ctx, some)
+		if err != nil {
+			return over, err
+		}
+		page, err := r.putMade(ctx, made)
+		if err != nil {
+			return over, err
+		}
+		r.pages = append(r.pages, page)
+		over += page.Forms[core.TierOlder].Tokens + 1 - weigh(some) - 4*len(some)
+	}
+	return over, nil
+}
+
+// putMade stores a page, and returns it with its id.
+func (r *round) putMade(ctx context.Context, m made) (core.Page, error) {
+	pages := []core.Page{m.page}
+	err := r.put(ctx, store.PutPages{Pages: pages, Prints: m.prints, Repeats: m.repeats})
+	return pages[0], err
+}
+
+// Bounds of a page, which is of one day. A small budget makes pages smaller.
+const (
+	pageMessages = 60
+	pageTokens   = 6000
+	leastPage    = 400 // tokens
+)
+
+// cut cuts messages into pages.
+func (r *round) cut(ms []core.Message) [][]core.Message {
+	most := min(max(r.Settings.Budget/25, leastPage), pageTokens)
+	var out [][]core.Message
+	start, tokens := 0, 0
+	for i := range ms {
+		full := i-start >= pageMessages || tokens+ms[i].Tokens > most
+		if i > start && (full || ms[i].Segment != ms[start].Segment) {
+			out = append(out, ms[start:i])
+			start, tokens = i, 0
+		}
+		tokens += ms[i].Tokens
+	}
+	if start < len(ms) {
+		out = append(out, ms[start:])
+	}
+	return out
+}
+
+// filled is the share of the threshold that prompts take right after a compression. They
+// can grow by the rest, so that caches hold for some time.
+const filled = 0.85
+
+// goal returns the tokens available for pages and the newest messages.
+func (r *round) goal() int {
+	return int(float64(r.Settings.Budget)*r.Settings.Threshold*filled) - r.head
+}
+
+// newest returns the position from which on messages stay unchanged: the newest, but no more than half of the goal.
+func (r *round) newest(ctx context.Context) (int64, error) {
+	return r.Store.RawFrom(ctx, r.job.User, r.thread, store.RawQuery{Tokens: r.Settings.Raw,
+		Users: rawUsers, Answers: rawAnswers, Most: max(r.goal()/2, 1)})
+}
+
+// tiers returns the tiers to change so that all pages fit beside the messages after them.
+func (r *round) tiers(ctx context.Context) (map[core.PageID]core.Tier, error) {
+	raw, err := r.weight(ctx)
+	out := map[core.PageID]core.Tier{}
+	for i, tier := range Fit(r.pages, r.goal()-raw) {
+		if p := &r.pages[i]; p.Tier != tier {
+			out[p.ID] = tier
+		}
+	}
+	return out, err
+}
+
+// weight returns the tokens of the messages after the last page.
+func (r *round) weight(ctx context.Context) (int, error) {
+	return r.Store.Weight(ctx, r.job.User, r.thread, r.after())
+}
+
+// after returns the position after the last page.
+func (r *round) after() int64 {
+	if n := len(r.pages); n > 0 {
+		return r.pages[n-1].End + 1
+	}
+	return 1
+}
+
+// Fit returns the tier of each page, in order from the oldest, with which all pages
+// take at most room tokens: the older the shorter, and none shorter than necessary. If
+// they do not fit in the last tier, the builder of the prompt leaves some out.
+func Fit(pages []core.Page, room int) []core.Tier {
+	out := make([]core.Tier, len(pages))
+	total := 0
+	for i := range pages {
+		out[i] = core.TierOlder
+		total += pages[i].Forms[core.TierOlder].Tokens + 1
+	}
+	for tier := core.TierOlder + 1; tier <= core.MaxTier; tier++ {
+		for i := range pages {
+			if total <= room {
+				return out
+			}
+			total -= pages[i].Forms[out[i]].Tokens - pages[i].Forms[tier].Tokens
+			out[i] = tier
+		}
+	}
+	return out
+}

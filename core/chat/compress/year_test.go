@@ -1,0 +1,121 @@
+package compress_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/chat/compress"
+	"github.com/everthread/everthread/core/chat/compress/compresstest"
+	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/internal/fulltest"
+)
+
+// counter is shared because its vocabulary is large.
+var counter = sync.OnceValue(tokens.New)
+
+var year = sync.OnceValue(func() []core.Message { return compresstest.Year(1, counter()) })
+
+// tally counts tokens of messages by role.
+type tally map[core.Role]int
+
+func (t tally) sum() int { return t[core.RoleUser] + t[core.RoleAssistant] }
+
+// TestYear checks that facts remain readable when a year of 20,000 messages is compressed to 80,000
+// tokens.
+func TestYear(t *testing.T) {
+	t.Parallel()
+	fulltest.Only(t)
+	ms := year()
+	raw, sizes, forms := tally{}, [4]tally{{}, {}, {}, {}}, make([][4]compress.Form, len(ms))
+	shown := compressYear(ms)
+	for i := range ms {
+		forms[i] = shown[i]
+		raw[ms[i].Role] += ms[i].Tokens
+		for tier := compress.Older; tier <= compress.Kernel; tier++ {
+			sizes[tier][ms[i].Role] += shown[i][tier].Tokens
+		}
+	}
+	t.Logf("raw: %d of users, %d of assistants", raw[core.RoleUser], raw[core.RoleAssistant])
+	for tier := compress.Older; tier <= compress.Kernel; tier++ {
+		t.Logf("tier %d: %d of users (%.2f), %d of assistants (%.3f)", tier, sizes[tier][core.RoleUser],
+			ratio(sizes[tier], raw, core.RoleUser), sizes[tier][core.RoleAssistant], ratio(sizes[tier], raw, core.RoleAssistant))
+	}
+	kernel := sizes[compress.Kernel]
+	if kernel.sum() > 80_000 || kernel[core.RoleUser]*4 < kernel.sum()*3 {
+		t.Errorf("the kernels take %d tokens, %d of them users'; want at most 80,000, three in four of them users'",
+			kernel.sum(), kernel[core.RoleUser])
+	}
+	lost := map[core.Role]int{}
+	for _, n := range compresstest.Needles() {
+		if !strings.Contains(forms[n.Message-1][compress.Kernel].Text, n.Words) {
+			lost[n.Role]++
+			t.Logf("lost: %s (%s) in %q", n.Question, n.Words, excerpt(forms[n.Message-1][compress.Kernel].Text))
+		}
+	}
+	if lost[core.RoleUser] > 2 || lost[core.RoleAssistant] > 10 {
+		t.Errorf("lost %d facts of 50 of the user's and %d of the assistant's; want at most 2 and 10", lost[core.RoleUser],
+			lost[core.RoleAssistant])
+	}
+}
+
+func excerpt(s string) string { return s[:min(len(s), 160)] }
+
+func ratio(a, b tally, r core.Role) float64 { return float64(a[r]) / float64(b[r]) }
+
+// compressYear compresses every message once, oldest first, with references to earlier pieces, as
+// the store and its background job do.
+func compressYear(ms []core.Message) [][4]compress.Form {
+	c := compress.New(counter())
+	index, out := newIndex(), make([][4]compress.Form, len(ms))
+	for i := range ms {
+		var repeats []compress.Repeat
+		if ms[i].Role == core.RoleUser {
+			prints := c.Prints(ms[i].Text)
+			repeats = c.Repeats(ms[i].Text, index.find(prints))
+			index.add(&ms[i], prints)
+		}
+		out[i] = c.Forms(&ms[i], "", repeats)
+	}
+	return out
+}
+
+// index finds earlier pieces by their prints, as the store's table does.
+type index struct {
+	hashes map[string][]compress.Candidate
+	bands  map[int64][]compress.Candidate
+}
+
+func newIndex() *index {
+	return &index{map[string][]compress.Candidate{}, map[int64][]compress.Candidate{}}
+}
+
+func (x *index) add(m *core.Message, prints []compress.Print) {
+	for _, p := range prints {
+		c := compress.Candidate{Message: m.ID, Piece: p.Piece, Text: m.Text}
+		if len(x.hashes[p.Hash]) == 0 {
+			x.hashes[p.Hash] = append(x.hashes[p.Hash], c)
+		}
+		for _, b := range p.Bands {
+			x.bands[b] = append(x.bands[b], c)
+		}
+	}
+}
+
+// mostCandidates limits the texts that one piece is compared with.
+const mostCandidates = 8
+
+// find returns the candidates of each piece: the first with the same hash, or else those with the
+// most bands in common, newest first among equals.
+func (x *index) find(prints []compress.Print) map[int][]compress.Candidate {
+	out := map[int][]compress.Candidate{}
+	for _, p := range prints {
+		if same := x.hashes[p.Hash]; len(same) > 0 {
+			out[p.Piece] = same[:1]
+			continue
+		}
+		out[p.Piece] = x.similar(p)
+	}
+	return out
+}

@@ -1,0 +1,178 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/archive/backup"
+	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/ops/disk"
+)
+
+// Limits of backups: how long a new gateway may be without one, how old one made by hand
+// may be, and how late a scheduled one.
+const (
+	backupGrace = 24 * time.Hour
+	backupOld   = 8 * 24 * time.Hour
+	backupLate  = time.Hour
+)
+
+// backups checks that there is a backup which is new enough.
+func (e *examination) backups(ctx context.Context) {
+	const check = "backups"
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	since := e.begun(ctx)
+	if since.IsZero() {
+		return // reported already, or there is nothing to lose
+	}
+	dir, now := engine.BackupDir(e.Config), e.Now()
+	newest, err := backup.Newest(dir)
+	switch {
+	case err != nil && !errors.Is(err, os.ErrPermission):
+		e.problem(check, e.BackupUnreadable, disk.Cause(err), dir)
+	case e.Config.Backup.Cron != "":
+		e.schedule(ctx, newest, since, now)
+	case now.Sub(newest) < backupOld:
+		e.fine(check, e.BackupByHand, at(newest), e.BackupHow)
+	case e.Config.DatabaseURL != "":
+		e.fine(check, e.BackupServer, e.Config.DataDir, e.BackupHow)
+	case now.Sub(since) < backupGrace:
+		e.none(check, e.BackupNone, e.BackupHow)
+	case newest.IsZero():
+		e.problem(check, e.BackupNever, dir, e.BackupHow)
+	default:
+		e.problem(check, e.BackupOld, at(newest), e.BackupHow)
+	}
+}
+
+// schedule checks that the last scheduled backup was made.
+func (e *examination) schedule(ctx context.Context, newest, since, now time.Time) {
+	const check = "backups"
+	last, due, err := engine.BackupTimes(ctx, e.Config, e.store)
+	if st, ok := e.store.(interface {
+		Tools(ctx context.Context) error
+	}); ok && err == nil {
+		err = st.Tools(ctx) // that make the backup of a server
+	}
+	if err != nil {
+		e.verdict(check, err, "")
+		return
+	}
+	if last.IsZero() { // the first one is due immediately
+		due = since
+	}
+	what := e.BackupNoneMade
+	if !newest.IsZero() {
+		what = fmt.Sprintf(e.BackupNewest, at(newest))
+	}
+	switch {
+	case now.Sub(due) > backupLate:
+		e.problem(check, e.BackupDue, what, at(due), engine.BackupDir(e.Config))
+	case newest.IsZero():
+		e.fine(check, e.BackupFirst)
+	case e.Config.Backup.Dir == "":
+		e.fine(check, "%s", what+e.BackupBeside)
+	default:
+		e.fine(check, "%s", what)
+	}
+}
+
+func at(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+
+// begun returns when the store got its first user; zero: it is empty.
+func (e *examination) begun(ctx context.Context) (since time.Time) {
+	if !e.schema {
+		return since
+	}
+	first, _, err := e.store.FindUsers(ctx, "", 0, 1)
+	if err != nil || len(first) == 0 {
+		return since
+	}
+	return first[0].CreatedAt
+}
+
+// shared is a database that several processes share.
+type shared interface {
+	// Hears fails with core.ErrDeaf unless processes hear each other.
+	Hears(ctx context.Context) error
+	Connections(ctx context.Context, now time.Time) (core.Connections, error)
+	Clock(ctx context.Context) (time.Time, error)
+	// Distributed reports whether users are distributed over servers, and lists the tables
+	// that are not where they belong.
+	Distributed(ctx context.Context) (yes bool, astray []string, err error)
+}
+
+// shared checks what several processes need of their database.
+func (e *examination) shared(ctx context.Context, db shared) {
+	switch err := db.Hears(ctx); {
+	case errors.Is(err, core.ErrDeaf), errors.Is(err, core.ErrPooler):
+		e.problem("processes", "%s", e.ProcessesDeaf)
+	default:
+		e.verdict("processes", err, "%s", e.ProcessesHear)
+	}
+	if c, err := db.Connections(ctx, e.Now()); err != nil {
+		e.problem("connections", "%s", err.Error())
+	} else {
+		e.connections(c)
+	}
+	e.databaseClock(ctx, db)
+	e.distributed(ctx, db)
+}
+
+// distributed reports whether users are distributed over servers.
+func (e *examination) distributed(ctx context.Context, db shared) {
+	switch yes, astray, err := db.Distributed(ctx); {
+	case err != nil:
+		e.problem("distribution", "%s", err.Error())
+	case len(astray) > 0:
+		e.problem("distribution", e.DistributedHalf, strings.Join(astray, ", "))
+	case yes:
+		e.fine("distribution", "%s", e.DistributedGood)
+	}
+}
+
+// connections checks that the server takes as many connections as processes may open.
+func (e *examination) connections(c core.Connections) {
+	each, processes := e.Config.DatabaseConns+1, max(c.Processes, 1) // one of them listens
+	if c.Pooled {
+		each = 1
+	}
+	wanted := processes * each
+	if wanted > c.Limit {
+		e.problem("connections", e.ConnectionsMany, processes, each, wanted, c.Limit)
+		return
+	}
+	e.fine("connections", e.ConnectionsGood, processes, each, wanted, c.Limit)
+}
+
+// Limits of the database's clock: how far its readings may be apart, and how far it may be off ours.
+const maxScatter, maxOff = 5 * time.Second, time.Second
+
+// databaseClock compares the machine's clock with that of the database.
+func (e *examination) databaseClock(ctx context.Context, db shared) {
+	var offs []time.Duration
+	for range 3 {
+		at, err := db.Clock(ctx)
+		if err != nil {
+			e.problem("database clock", "%s", err.Error())
+			return
+		}
+		offs = append(offs, at.Sub(e.Now()))
+	}
+	least, most := slices.Min(offs), slices.Max(offs)
+	switch {
+	case most-least > maxScatter:
+		e.problem("database clock", e.DatabaseClockWild, (most - least).Round(time.Second))
+	case least.Abs() > maxOff:
+		e.problem("database clock", e.DatabaseClockOff, least.Round(time.Second))
+	default:
+		e.fine("database clock", "%s", e.DatabaseClockGood)
+	}
+}
