@@ -23,8 +23,8 @@ if [ "$ci" != true ] && [ "$(df --output=avail -BG /dev/shm 2>/dev/null | grep -
 	ends=clean
 fi
 work=$(mktemp -d)
-skips=$work/skipped flaky=$work/flaky
-touch "$skips" "$flaky"
+skips=$work/skipped
+touch "$skips"
 started_postgres=
 
 cleanup() {
@@ -113,31 +113,21 @@ program() {
 		export EVERTHREAD_TEST_PROGRAM=$work/everthread
 }
 
-# gotest flags... -- packages... runs the tests of the packages; lint runs go vet on all of
-# them. Up to three failing tests are rerun alone, three times, because the load of
-# the others may be the cause. The report names them. A data race or a panic is always a
-# failure.
+# gotest flags... -- packages... runs the tests of the packages; lint runs go vet on all of them.
 gotest() {
-	local flags=(-vet=off) part=$work/part failed=$work/failed package test
+	local flags=(-vet=off) part=$work/part
 	while [ "$1" != -- ]; do
 		flags+=("$1")
 		shift
 	done
 	shift
-	: >"$part" >"$failed"
-	go test -json "${flags[@]}" "$@" | awk -v skips="$part" -v failed="$failed" -f "$root_dir/scripts/testreport.awk"
+	: >"$part"
+	go test -json "${flags[@]}" "$@" | awk -v skips="$part" -f "$root_dir/scripts/testreport.awk"
 	local status=("${PIPESTATUS[@]}")
 	# In a partial run slow tests may skip: they have run in full before.
 	[ -n "$EVERTHREAD_TEST_ALL" ] || sed -i '/it takes long/d' "$part"
 	cat "$part" >>"$skips"
-	[ "${status[1]}" = 0 ] || return 1
-	[ "${status[0]}" != 0 ] || return 0
-	[ -s "$failed" ] && [ "$(wc -l <"$failed")" -le 3 ] && ! grep -q '^!' "$failed" || return 1
-	while read -r package test <&3; do
-		printf 'again, alone: %s %s\n' "$package" "$test"
-		go test "${flags[@]}" -count=3 -run "^$test\$" "$package" || return 1
-		printf '%s %s\n' "$package" "$test" >>"$flaky"
-	done 3<"$failed"
+	[ "${status[0]}" = 0 ] && [ "${status[1]}" = 0 ]
 }
 
 # packages lists all packages except the end-to-end tests and those that match a pattern.
@@ -216,10 +206,6 @@ report() {
 		printf 'skipped:\n'
 		sort -u "$skips" | sed 's/^/  /'
 		[ "$ci" != true ] || failures+=("skipped tests, which CI=true forbids")
-	fi
-	if [ -s "$flaky" ]; then
-		printf 'failed once, then passed three times alone; look into them:\n'
-		sed 's/^/  /' "$flaky"
 	fi
 	if [ ${#failures[@]} -gt 0 ]; then
 		printf 'FAILED:\n'

@@ -55,7 +55,7 @@ func (b backupCmd) Run(ctx context.Context, c *console, cfg configs.Config) erro
 	})
 }
 
-func newMaker(c configs.Config, st store) (*backup.Maker, error) {
+func newMaker(c configs.Config, st database) (*backup.Maker, error) {
 	key, err := engine.KeyID(c)
 	if err != nil {
 		return nil, err

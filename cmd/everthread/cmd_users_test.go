@@ -99,12 +99,12 @@ func (s *leaves) noteFile(user core.UserID) string {
 
 // dying is a store whose process dies after the rows were deleted.
 type dying struct {
-	store
+	database
 	after error
 }
 
 func (d dying) DeleteUser(ctx context.Context, id core.UserID) ([]string, error) {
-	_, err := d.store.DeleteUser(ctx, id)
+	_, err := d.database.DeleteUser(ctx, id)
 	return nil, errors.Join(err, d.after)
 }
 

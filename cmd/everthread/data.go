@@ -22,7 +22,7 @@ import (
 type opened struct {
 	*console
 	cfg   configs.Config
-	store store
+	store database
 }
 
 // open opens the store for a command, migrated, until the command ends. The embedded one must exist.
@@ -44,7 +44,7 @@ func (c *console) open(ctx context.Context, cfg configs.Config) (*opened, error)
 
 // openAsIs opens the store without migrating it. The embedded one must exist, and no store
 // may be newer than the program.
-func openAsIs(ctx context.Context, cfg configs.Config) (store, error) {
+func openAsIs(ctx context.Context, cfg configs.Config) (database, error) {
 	if err := engine.HasData(cfg, errors.New("say")); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func openAsIs(ctx context.Context, cfg configs.Config) (store, error) {
 }
 
 // openSchema opens the configured store and reads the version of its schema.
-func openSchema(ctx context.Context, c configs.Config) (st store, s ports.Schema, err error) {
+func openSchema(ctx context.Context, c configs.Config) (st database, s ports.Schema, err error) {
 	if st, err = openStore(ctx, c); err != nil {
 		return nil, s, engine.ExplainStore(c, err)
 	}
@@ -77,7 +77,7 @@ func openSchema(ctx context.Context, c configs.Config) (st store, s ports.Schema
 }
 
 // openMigrated opens the configured store with the schema of this program.
-func openMigrated(ctx context.Context, c configs.Config) (store, error) {
+func openMigrated(ctx context.Context, c configs.Config) (database, error) {
 	st, err := openStore(ctx, c)
 	if err != nil {
 		return nil, engine.ExplainStore(c, err)

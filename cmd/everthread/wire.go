@@ -26,8 +26,8 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// store is a store of either engine.
-type store interface {
+// database is a database of either engine.
+type database interface {
 	engine.Store
 	engine.Resealer
 	Migrate(ctx context.Context) error
@@ -36,12 +36,12 @@ type store interface {
 }
 
 // openStore opens the configured store without migrating it.
-func openStore(ctx context.Context, c configs.Config) (store, error) {
+func openStore(ctx context.Context, c configs.Config) (database, error) {
 	analyzer, err := engine.NewAnalyzer(c)
 	if err != nil {
 		return nil, err
 	}
-	var st store
+	var st database
 	if c.DatabaseURL == "" {
 		st, err = sqlite.Open(c.DataDir)
 	} else {
@@ -56,12 +56,12 @@ func openStore(ctx context.Context, c configs.Config) (store, error) {
 }
 
 // newProcess returns a process whose connections count for no user.
-func newProcess(c configs.Config, log *zap.Logger, st store, now func() time.Time) *engine.Process {
+func newProcess(c configs.Config, log *zap.Logger, st database, now func() time.Time) *engine.Process {
 	return engine.NewProcess(c, st, log, now, engine.WayOut(c), nil)
 }
 
 // newEngine makes the engine of a process over a store, with these channels and those of its doors.
-func newEngine(p *engine.Process, st store, channels []core.Channel) (*engine.Engine, error) {
+func newEngine(p *engine.Process, st database, channels []core.Channel) (*engine.Engine, error) {
 	maker, err := newMaker(p.Config, st)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func itself() (string, error) {
 }
 
 // hostEngine makes an engine with the configured channels and more. shut closes what they opened.
-func hostEngine(ctx context.Context, p *engine.Process, st store, more ...core.Channel) (e *engine.Engine,
+func hostEngine(ctx context.Context, p *engine.Process, st database, more ...core.Channel) (e *engine.Engine,
 	shut func(), err error) {
 	h := &engine.Hosting{Process: p}
 	channels, err := h.OpenAll(ctx)
@@ -111,11 +111,11 @@ func hostEngine(ctx context.Context, p *engine.Process, st store, more ...core.C
 type app struct {
 	*engine.Engine
 	*doors
-	store store
+	store database
 }
 
 // startApp makes the process that serves a store. shut closes what its channels opened.
-func startApp(ctx context.Context, cfg configs.Config, log *zap.Logger, st store) (a *app, shut func(), err error) {
+func startApp(ctx context.Context, cfg configs.Config, log *zap.Logger, st database) (a *app, shut func(), err error) {
 	p, err := engine.NewServing(ctx, cfg, st, log, clock(), wall)
 	if err != nil {
 		return nil, nil, err
@@ -130,7 +130,7 @@ func startApp(ctx context.Context, cfg configs.Config, log *zap.Logger, st store
 }
 
 // newApp makes an engine with its doors. shut closes what its channels opened.
-func newApp(ctx context.Context, p *engine.Process, st store) (a *app, shut func(), err error) {
+func newApp(ctx context.Context, p *engine.Process, st database) (a *app, shut func(), err error) {
 	a = &app{store: st}
 	if a.Engine, shut, err = hostEngine(ctx, p, st); err != nil {
 		return nil, nil, err

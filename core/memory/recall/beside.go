@@ -51,7 +51,7 @@ func (r *ranking) withSources(list []candidate) []candidate {
 
 // meet ensures that no neighbour scores more than its best source: where it would, the two meet in between. A neighbour
 // that answers a question scores a little more. The keys of at are places in the directory, its values indexes in hits.
-func (s *search) meet(hits []core.Hit, at map[int32]int) {
+func (s *scan) meet(hits []core.Hit, at map[int32]int) {
 	scores := make([]float64, len(hits))
 	for i, h := range hits {
 		scores[i] = h.Score
@@ -83,7 +83,7 @@ func answers(h, before core.Hit) bool {
 }
 
 // context adds to each hit the messages right before and after it in its day, unless they are hits themselves.
-func (s *search) context(ctx context.Context, hits []core.Hit) error {
+func (s *scan) context(ctx context.Context, hits []core.Hit) error {
 	shown := map[core.MessageID]bool{}
 	var wanted []core.MessageID
 	for _, h := range hits {
@@ -114,7 +114,7 @@ func (s *search) context(ctx context.Context, hits []core.Hit) error {
 }
 
 // around returns the messages right before and after one in its day, or its own id for none.
-func (s *search) around(id core.MessageID) (before, after core.MessageID) {
+func (s *scan) around(id core.MessageID) (before, after core.MessageID) {
 	p, ok := s.rank.seek(0, id)
 	if !ok {
 		return id, id

@@ -38,7 +38,7 @@ type filePage struct {
 
 // pages returns the hits among pages of documents. A document is found as soon as it
 // was read, also by the question in its own message.
-func (s *search) pages(ctx context.Context) ([]core.Hit, error) {
+func (s *scan) pages(ctx context.Context) ([]core.Hit, error) {
 	postings, err := s.match(ctx, store.MatchQuery{User: s.q.User, Kind: core.DocFile, Limit: s.Settings.Matches},
 		s.in.words)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *search) pages(ctx context.Context) ([]core.Hit, error) {
 }
 
 // nearPages returns the similarities of the pages nearest to the query.
-func (s *search) nearPages(ctx context.Context) map[int64]float64 {
+func (s *scan) nearPages(ctx context.Context) map[int64]float64 {
 	if s.near.asked.vector == nil {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (s *search) nearPages(ctx context.Context) map[int64]float64 {
 }
 
 // pageIDs returns the pages that may be among the best of a signal.
-func (s *search) pageIDs(postings map[string]store.Posting, near map[int64]float64) []int64 {
+func (s *scan) pageIDs(postings map[string]store.Posting, near map[int64]float64) []int64 {
 	scores := s.Settings.lexical(s.in.words, postings)
 	ids := slices.SortedFunc(maps.Keys(scores), func(a, b int64) int {
 		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(b, a))
@@ -112,7 +112,7 @@ func (s *search) pageIDs(postings map[string]store.Posting, near map[int64]float
 }
 
 // carried returns the pages whose messages are searched, with their messages.
-func (s *search) carried(ctx context.Context, loaded []core.FilePage) ([]filePage, error) {
+func (s *scan) carried(ctx context.Context, loaded []core.FilePage) ([]filePage, error) {
 	ids := make([]core.MessageID, 0, len(loaded))
 	for _, p := range loaded {
 		ids = append(ids, p.File.Message)
@@ -132,7 +132,7 @@ func (s *search) carried(ctx context.Context, loaded []core.FilePage) ([]filePag
 }
 
 // within reports whether a message passes the filters for days, role and channel.
-func (s *search) within(m core.Message) bool {
+func (s *scan) within(m core.Message) bool {
 	label := s.labelOf(m.Segment)
 	return label != "" && (s.q.Role == "" || m.Role == s.q.Role) && (s.q.Channel == "" || m.Channel == s.q.Channel) &&
 		(s.q.Day == "" || label == s.q.Day) && (s.q.Recency == 0 || label >= s.since()) && label >= s.q.From &&
@@ -140,7 +140,7 @@ func (s *search) within(m core.Message) bool {
 }
 
 // labelOf returns the label of a day, empty if there is no such day.
-func (s *search) labelOf(id core.SegmentID) string {
+func (s *scan) labelOf(id core.SegmentID) string {
 	if i, ok := s.place(id); ok {
 		return s.dir.Segments[i].Label
 	}
@@ -148,7 +148,7 @@ func (s *search) labelOf(id core.SegmentID) string {
 }
 
 // scorePages sets the BM25 of pages, and returns that of an average page with each word once.
-func (s *search) scorePages(pages []filePage, postings map[string]store.Posting) (most float64) {
+func (s *scan) scorePages(pages []filePage, postings map[string]store.Posting) (most float64) {
 	average := 1.0
 	for _, p := range pages {
 		average += float64(p.Tokens) / float64(len(pages))
@@ -174,7 +174,7 @@ func (s *search) scorePages(pages []filePage, postings map[string]store.Posting)
 
 // standOut sets the similarity of pages. Least is the greatest that any other page may
 // have; a page matches by its meaning from bar on.
-func (s *search) standOut(pages []filePage, near map[int64]float64) (least, bar float64) {
+func (s *scan) standOut(pages []filePage, near map[int64]float64) (least, bar float64) {
 	if len(near) == 0 {
 		return s.near.least, 0
 	}

@@ -47,7 +47,7 @@ type stretch struct {
 func similarity(distance float64) float64 { return min(1, max(0, 1-distance)) }
 
 // nearest returns the windows nearest to the query. A failure is a note: full text still answers.
-func (s *search) nearest(ctx context.Context) nearness {
+func (s *scan) nearest(ctx context.Context) nearness {
 	ctx, cancel := context.WithTimeout(ctx, s.Settings.EmbedTimeout)
 	defer cancel()
 	asked, note := s.embedded(ctx, s.q.User, s.q.Query)

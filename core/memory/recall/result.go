@@ -14,7 +14,7 @@ import (
 // compareHits orders hits: those of a day that the query names first, best first, then neighbours last, then newest day,
 // then summaries, then newest message. Neighbours come oldest first, since a reply to a question scores more already. If
 // the query names only days their summaries stand before all messages.
-func (s *search) compareHits(a, b core.Hit) int {
+func (s *scan) compareHits(a, b core.Hit) int {
 	named := func(h core.Hit) int {
 		switch {
 		case h.Explain.Date == 0:
@@ -39,7 +39,7 @@ func (s *search) compareHits(a, b core.Hit) int {
 }
 
 // summaries returns the hits among summaries of days.
-func (s *search) summaries(ctx context.Context) ([]core.Hit, error) {
+func (s *scan) summaries(ctx context.Context) ([]core.Hit, error) {
 	postings, err := s.match(ctx, store.MatchQuery{User: s.q.User, Kind: core.DocSummary, Limit: s.Settings.Matches},
 		s.in.words)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *search) summaries(ctx context.Context) ([]core.Hit, error) {
 // scoreDays returns the score of each segment's summary and its words: BM25 of summaries
 // as documents of one length, plus Settings.Date of the best for a date that the query
 // names, as a multiple of the score of a summary with every word once.
-func (s *search) scoreDays(postings map[string]store.Posting) ([]float64, map[int32]map[string]float64) {
+func (s *scan) scoreDays(postings map[string]store.Posting) ([]float64, map[int32]map[string]float64) {
 	scores, terms := make([]float64, len(s.dir.Segments)), map[int32]map[string]float64{}
 	most, best := 0.0, 0.0
 	for _, w := range s.in.words {
@@ -109,18 +109,18 @@ func (s *search) scoreDays(postings map[string]store.Posting) ([]float64, map[in
 }
 
 // place finds a day; days are in the order of their ids.
-func (s *search) place(id core.SegmentID) (int, bool) {
+func (s *scan) place(id core.SegmentID) (int, bool) {
 	return slices.BinarySearchFunc(s.dir.Segments, id,
 		func(g store.DirectorySegment, id core.SegmentID) int { return cmp.Compare(g.ID, id) })
 }
 
 // segmentAt returns the place of a day that is in the directory.
-func (s *search) segmentAt(id core.SegmentID) int {
+func (s *scan) segmentAt(id core.SegmentID) int {
 	i, _ := s.place(id)
 	return i
 }
 
-func (s *search) bestDays(ids []core.SegmentID, scores []float64) []core.SegmentID {
+func (s *scan) bestDays(ids []core.SegmentID, scores []float64) []core.SegmentID {
 	score := func(id core.SegmentID) float64 {
 		i, _ := s.place(id)
 		return scores[i]
@@ -132,7 +132,7 @@ func (s *search) bestDays(ids []core.SegmentID, scores []float64) []core.Segment
 }
 
 // summary scores the summary of a day.
-func (s *search) summary(m core.Summary, x float64, terms map[string]float64) core.Hit {
+func (s *scan) summary(m core.Summary, x float64, terms map[string]float64) core.Hit {
 	i, _ := s.place(m.Segment)
 	h := core.Hit{Kind: core.DocSummary, Segment: m.Segment, Label: s.dir.Segments[i].Label, Summary: m,
 		FTS: len(terms) > 0}
@@ -148,7 +148,7 @@ func (s *search) summary(m core.Summary, x float64, terms map[string]float64) co
 }
 
 // result cuts hits to the limit and the least score, puts them in the order of display and adds notes and snippets.
-func (s *search) result(hits []core.Hit) core.SearchResult {
+func (s *scan) result(hits []core.Hit) core.SearchResult {
 	out := core.SearchResult{Mode: modeFTS, Note: s.near.note}
 	if s.near.ok || slices.ContainsFunc(hits, func(h core.Hit) bool { return h.Kind == core.DocFile && h.Near }) {
 		out.Mode, out.Note = modeHybrid, ""
@@ -180,7 +180,7 @@ func (s *search) result(hits []core.Hit) core.SearchResult {
 }
 
 // nothing says that there are no hits.
-func (s *search) nothing() string {
+func (s *scan) nothing() string {
 	if s.q.Hidden.Len() > 0 {
 		return "Nothing else matched: what you can already see, and today's searches, are left out. "
 	}
@@ -205,7 +205,7 @@ func summariesFirst(hits []core.Hit) []core.Hit {
 }
 
 // snippet returns the passage of a hit to show: the best by its words, or by its meaning too.
-func (s *search) snippet(h *core.Hit) string {
+func (s *scan) snippet(h *core.Hit) string {
 	text := h.Message.Text
 	switch {
 	case h.Kind == core.DocSummary:
@@ -221,7 +221,7 @@ func (s *search) snippet(h *core.Hit) string {
 }
 
 // stretch returns the bounds of a message's best passage in its text, if they are known.
-func (s *search) stretch(id core.MessageID, text string) (from, to int, ok bool) {
+func (s *scan) stretch(id core.MessageID, text string) (from, to int, ok bool) {
 	var marks []mark
 	if len(s.near.said[id]) > 1 {
 		marks = s.Analyzer.marks(text, s.rank.words)
@@ -240,7 +240,7 @@ func (s *search) stretch(id core.MessageID, text string) (from, to int, ok bool)
 }
 
 // held returns the share of the words' weight in a stretch, 0 to 1.
-func (s *search) held(marks []mark, x stretch) float64 {
+func (s *scan) held(marks []mark, x stretch) float64 {
 	sum, seen := 0.0, map[int]bool{}
 	for _, m := range marks {
 		if m.start >= x.from && m.end <= x.to && !seen[m.word] {
@@ -252,7 +252,7 @@ func (s *search) held(marks []mark, x stretch) float64 {
 }
 
 // quotes reports whether a text holds a quoted phrase of the query.
-func (s *search) quotes(text string) bool {
+func (s *scan) quotes(text string) bool {
 	if len(s.in.phrases) == 0 {
 		return false
 	}

@@ -34,7 +34,7 @@ const (
 	modeFTS    = "fts"
 )
 
-type search struct {
+type scan struct {
 	*Searcher
 	q     core.SearchQuery
 	in    intent
@@ -75,7 +75,7 @@ func (s *Searcher) Search(ctx context.Context, q core.SearchQuery) (core.SearchR
 		return core.SearchResult{}, err
 	}
 	dir = until(dir, q.Before)
-	run := &search{Searcher: s, q: q, dir: dir, files: files}
+	run := &scan{Searcher: s, q: q, dir: dir, files: files}
 	run.in = s.Analyzer.understand(q.Query, q.Names, dir, q.Now, q.Location, &s.Settings)
 	if note := run.begin(); note != "" {
 		return core.SearchResult{Mode: modeFTS, Note: note}, nil
@@ -115,7 +115,7 @@ func (s *Searcher) check(q *core.SearchQuery) error {
 }
 
 // begin prepares the ranking, or returns a note why there is nothing to search.
-func (s *search) begin() string {
+func (s *scan) begin() string {
 	if len(s.in.words) == 0 && len(s.in.spans) == 0 {
 		return "The query has no words to search for."
 	}
@@ -143,7 +143,7 @@ func until(d *store.Directory, before core.MessageID) *store.Directory {
 }
 
 // filter applies the filters, or returns a note that no days are left.
-func (s *search) filter() string {
+func (s *scan) filter() string {
 	if s.q.Role != "" || s.q.Channel != "" {
 		s.rank.shown = s.said
 	}
@@ -179,12 +179,12 @@ func (s *search) filter() string {
 }
 
 // since returns the first of the newest days that Recency allows.
-func (s *search) since() string {
+func (s *scan) since() string {
 	return s.q.Now.In(s.q.Location).AddDate(0, 0, -min(s.q.Recency, 100_000)).Format(time.DateOnly)
 }
 
 // said reports whether a message has the requested role and channel.
-func (s *search) said(e store.DirectoryEntry) bool {
+func (s *scan) said(e store.DirectoryEntry) bool {
 	role := []core.Role{core.RoleUser, core.RoleAssistant, core.RoleTool}[e.Role]
 	channel := int(e.Channel)
 	return (s.q.Role == "" || role == s.q.Role) &&
@@ -192,7 +192,7 @@ func (s *search) said(e store.DirectoryEntry) bool {
 }
 
 // hits returns all hits of both signals, best first. The query is embedded meanwhile.
-func (s *search) hits(ctx context.Context) ([]core.Hit, error) {
+func (s *scan) hits(ctx context.Context) ([]core.Hit, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answer := make(chan nearness, 1)
@@ -233,7 +233,7 @@ func (s *search) hits(ctx context.Context) ([]core.Hit, error) {
 }
 
 // fullText returns the best messages by their words.
-func (s *search) fullText(ctx context.Context) ([]candidate, error) {
+func (s *scan) fullText(ctx context.Context) ([]candidate, error) {
 	postings, err := s.match(ctx, store.MatchQuery{User: s.q.User, Kind: core.DocMessage, From: int64(s.from),
 		To: int64(s.to), Limit: s.Settings.Matches}, s.in.words)
 	if err != nil {
@@ -268,7 +268,7 @@ func (s *Searcher) match(ctx context.Context, q store.MatchQuery, words []Word) 
 }
 
 // messages loads the candidates of both signals and scores them.
-func (s *search) messages(ctx context.Context, found []candidate) ([]core.Hit, error) {
+func (s *scan) messages(ctx context.Context, found []candidate) ([]core.Hit, error) {
 	all := s.near.add(s.rank, found, s.q.Matching, s.Settings.Candidates)
 	if len(all) == 0 {
 		return nil, nil
@@ -294,7 +294,7 @@ func (s *search) messages(ctx context.Context, found []candidate) ([]core.Hit, e
 }
 
 // load returns messages by their ids, without redacted ones.
-func (s *search) load(ctx context.Context, ids []core.MessageID) (map[core.MessageID]core.Message, error) {
+func (s *scan) load(ctx context.Context, ids []core.MessageID) (map[core.MessageID]core.Message, error) {
 	loaded, err := s.Store.Messages(ctx, s.q.User, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read messages: %w", err)
@@ -308,7 +308,7 @@ func (s *search) load(ctx context.Context, ids []core.MessageID) (map[core.Messa
 	return out, nil
 }
 
-func (s *search) hit(c candidate, m core.Message) core.Hit {
+func (s *scan) hit(c candidate, m core.Message) core.Hit {
 	e := s.dir.Messages[c.pos]
 	segment := s.dir.Segments[e.Segment]
 	parts := s.rank.parts(c.pos)
@@ -333,7 +333,7 @@ func (s *search) hit(c candidate, m core.Message) core.Hit {
 }
 
 // score weighs both signals; without vectors the words alone count.
-func (s *search) score(lexical, semantic float64) float64 {
+func (s *scan) score(lexical, semantic float64) float64 {
 	if !s.near.ok {
 		return lexical
 	}
