@@ -1,11 +1,5 @@
 package core
 
-import (
-	"fmt"
-	"strconv"
-	"strings"
-)
-
 // Document describes the text of an attachment.
 type Document struct {
 	Kind  string        `json:"kind"` // pdf, docx, …
@@ -65,43 +59,6 @@ func (d *Document) Note() string {
 		DocumentGuessed:   "Its encoding is unknown, so some letters may be wrong.",
 		DocumentUnread:    "It could not be read, by no fault of its own.",
 	}[d.Problem]
-}
-
-// FileRef identifies an attachment of a message: 12 is the first of message 12, 12.2 the second.
-type FileRef struct {
-	Message MessageID
-	Part    int // from 0
-}
-
-// String writes the reference.
-func (r FileRef) String() string {
-	if r.Part == 0 {
-		return strconv.FormatInt(int64(r.Message), 10)
-	}
-	return fmt.Sprintf("%d.%d", r.Message, r.Part+1)
-}
-
-// ParseFileRef parses the form of String, with an optional # in front.
-func ParseFileRef(s string) (FileRef, bool) {
-	message, part, two := strings.Cut(strings.TrimPrefix(strings.TrimSpace(s), "#"), ".")
-	m, err := strconv.ParseInt(message, 10, 64)
-	n := 1
-	if two && err == nil {
-		n, err = strconv.Atoi(part)
-	}
-	return FileRef{MessageID(m), n - 1}, err == nil && m > 0 && n > 0
-}
-
-// FilePage is the text of a page of an attachment, and its place there.
-type FilePage struct {
-	ID     int64
-	File   FileRef
-	Number int    // from 1
-	Title  string // of the sheet, chapter or section; may be empty
-	Name   string // of the file
-	Kind   string // of the file
-	Text   string
-	Tokens int // of Text
 }
 
 // DocumentKey is the key of the jobs that read a user's documents, one after another.

@@ -36,56 +36,6 @@ type Code struct {
 	Expires time.Time
 }
 
-// MergeID identifies a merge. It is counted over all users.
-type MergeID int64
-
-// MergePhase is the progress of a merge.
-type MergePhase string
-
-// Phases of a merge.
-const (
-	MergeAsked MergePhase = "asked" // both sides have said yes
-	MergeTold  MergePhase = "told"  // the users are one, and the person is to be told
-	MergeDone  MergePhase = "done"
-)
-
-// Merge makes one user a part of another, for good. Both sides have said yes to it, so it is kept until it is done.
-type Merge struct {
-	ID   MergeID
-	From UserID // the source user
-	Into UserID // the target user
-	// Identity is where the merge was requested, and where its end is told: an identity of From, and of Into from
-	// MergeTold on; 0: none.
-	Identity IdentityID
-	Phase    MergePhase
-	AskedAt  time.Time
-}
-
-// LinkState is the state of a /link code for an address.
-type LinkState string
-
-// States of a code for an address.
-const (
-	LinkValid  LinkState = "valid"
-	LinkWrong  LinkState = "wrong"  // expired, used by another or never given
-	LinkOwn    LinkState = "own"    // it was made at this address
-	LinkSame   LinkState = "same"   // the address belongs to its user already
-	LinkTaken  LinkState = "taken"  // this address has used it
-	LinkLocked LinkState = "locked" // too many wrong tries
-)
-
-// Link describes the effect that a code would have.
-type Link struct {
-	State LinkState
-	User  UserID    // who made the code; 0 unless it is valid or taken
-	Made  Address   // where a valid code was made
-	Name  string    // of the user who made it
-	Owner bool      // for a valid code: that user is the owner
-	Merge bool      // for a valid code: the address belongs to another user
-	Tries int       // wrong tries of the address so far
-	Until time.Time // for LinkLocked: when it may try again
-}
-
 // LinkTries is how many wrong codes an address may try before it is locked for LinkLock.
 const (
 	LinkTries = 5
@@ -126,9 +76,3 @@ const RemovedInstruction = "- [removed]"
 
 // ApproveStanding is about proposed standing instructions: Subject is a StandingSubject.
 const ApproveStanding ApprovalKind = "standing"
-
-// StandingSubject holds the standing instructions that a yes adds.
-type StandingSubject struct {
-	Texts  []string  `json:"texts"`
-	Source MessageID `json:"source,omitempty"` // the message that the turn answered
-}

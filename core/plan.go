@@ -101,19 +101,3 @@ const (
 	ApproveTask   ApprovalKind = "task"        // tasks that the assistant proposes
 	ApproveResume ApprovalKind = "task_resume" // whether to resume a failed task
 )
-
-// TaskSubject holds the tasks that a yes sets, or the one that it resumes.
-type TaskSubject struct {
-	Tasks  []ProposedTask `json:"tasks,omitempty"`
-	Source MessageID      `json:"source,omitempty"` // the message that the turn answered
-	Resume PlanID         `json:"resume,omitempty"`
-}
-
-// ProposedTask is a task in a TaskSubject.
-type ProposedTask struct {
-	Text    string    `json:"text"`
-	Due     time.Time `json:"due"`
-	Cron    string    `json:"cron,omitempty"`
-	Zone    string    `json:"zone"`
-	Tainted bool      `json:"tainted,omitempty"`
-}

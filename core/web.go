@@ -5,21 +5,6 @@ import (
 	"time"
 )
 
-// Session is one signed-in browser.
-type Session struct {
-	User      UserID
-	ID        int64      // unique among all users
-	Hash      string     // hex SHA-256 of the cookie's token
-	Identity  IdentityID // where the link was requested; 0: unknown
-	Browser   string     // the browser's name for itself, at most 200 bytes
-	CreatedAt time.Time
-	UsedAt    time.Time
-	Expires   time.Time
-}
-
-// EndsWithout reports whether detaching an identity ends the session.
-func (s Session) EndsWithout(id IdentityID) bool { return s.Identity == id || s.Identity == 0 }
-
 // Capability is a permission of an identity, a key or a session. A person's own identities and sessions have all but
 // CanAdmin, which is the owner's. A key has those that it was made with, and never CanAccount.
 type Capability string
@@ -32,23 +17,6 @@ const (
 	CanAccount Capability = "account" // settings, identities, sessions, keys, forgetting, export
 	CanAdmin   Capability = "admin"   // reserved to the owner
 )
-
-// APIKey lets a program act for a user.
-type APIKey struct {
-	User      UserID
-	ID        int64 // unique among all users
-	Name      string
-	Hash      string // hex SHA-256 of the key
-	Hint      string // the beginning of the key, shown in lists
-	Scopes    []Capability
-	CreatedAt time.Time
-	UsedAt    time.Time // zero: never
-}
-
-// Allows reports whether the key has a capability. No key has CanAccount, whatever its Scopes.
-func (k APIKey) Allows(c Capability) bool {
-	return c != CanAccount && slices.Contains(k.Scopes, c)
-}
 
 // OwnWords is a scope of a key whose program is the person's own app: what it writes in their name are their words. What
 // other programs write may be anybody's.
@@ -70,19 +38,19 @@ type Request struct {
 	Trace string `json:"trace,omitempty"`
 }
 
-// AgentKey is the key of a WhatsApp personal agent, which serves one user.
-type AgentKey struct {
-	ID        int64 // unique among all users
+// APIKey lets a program act for a user.
+type APIKey struct {
 	User      UserID
+	ID        int64 // unique among all users
 	Name      string
-	Sealed    string // the key itself, encrypted; see core/trust/secret
+	Hash      string // hex SHA-256 of the key
+	Hint      string // the beginning of the key, shown in lists
+	Scopes    []Capability
 	CreatedAt time.Time
+	UsedAt    time.Time // zero: never
 }
 
-// PersonalAgent is a personal agent without its key.
-type PersonalAgent struct {
-	ID    int64
-	Name  string
-	Since time.Time
-	Err   error // what is wrong with it; nil: nothing known
+// Allows reports whether the key has a capability. No key has CanAccount, whatever its Scopes.
+func (k APIKey) Allows(c Capability) bool {
+	return c != CanAccount && slices.Contains(k.Scopes, c)
 }

@@ -99,7 +99,7 @@ func TestDaysAndSearch(t *testing.T) {
 		t.Error(out)
 	}
 	if jobs, _, err := w.Due(context.Background(), []string{core.QueueSummarize}, w.now.Add(time.Hour), 10,
-		core.Share{}); err != nil ||
+		store.Share{}); err != nil ||
 		len(jobs) != 1 {
 		t.Error(jobs, err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/everthread/everthread/core/memory/items"
 	"github.com/everthread/everthread/core/memory/recall"
 	"github.com/everthread/everthread/core/ops/server"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -46,12 +47,12 @@ type Store interface {
 	client.People
 	client.Threads
 	store.DayStore
-	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
+	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *store.Snapshot, error)
 }
 
 // Searcher searches and reads the conversation, as recall.Searcher does.
 type Searcher interface {
-	Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error)
+	Search(ctx context.Context, q search.Query) (search.Result, error)
 	Message(ctx context.Context, user core.UserID, id core.MessageID) (core.Message, error)
 	Summary(ctx context.Context, user core.UserID, id core.SegmentID) (recall.DaySummary, error)
 	Range(ctx context.Context, user core.UserID, id core.SegmentID, from, to core.MessageID) (recall.Page, error)

@@ -13,6 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/client"
 	"github.com/everthread/everthread/core/chat/live"
+	"github.com/everthread/everthread/core/search"
 )
 
 const (
@@ -146,7 +147,7 @@ const maxQuery = 2000
 
 func (c *Server) search(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
 	p := paramsOf(r, "query", "day", "recency_days", "limit", "min_score")
-	q := core.SearchQuery{User: who.User.ID, Query: p.text("query"), Day: p.day("day"),
+	q := search.Query{User: who.User.ID, Query: p.text("query"), Day: p.day("day"),
 		Recency: int(p.number("recency_days", 1, maxDays)), Limit: p.limit(6, 20), MinScore: p.share("min_score"),
 		Now: c.Now(), Location: who.User.Settings.Location(c.Zone)}
 	if q.Query == "" || len(q.Query) > maxQuery {

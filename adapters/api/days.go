@@ -9,6 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/client"
 	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 const (
@@ -190,7 +191,7 @@ type turnView struct {
 	Inputs   []core.MessageID `json:"inputs"`
 	Failures int              `json:"failures"`
 	Error    string           `json:"last_error"`
-	Context  *core.Snapshot   `json:"context"` // null: the turn has not answered
+	Context  *store.Snapshot  `json:"context"` // null: the turn has not answered
 }
 
 func (c *Server) turn(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {

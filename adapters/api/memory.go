@@ -12,6 +12,7 @@ import (
 	"github.com/everthread/everthread/core/accounts/client"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/memory/items"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/text/i18n"
 )
@@ -24,15 +25,15 @@ type foundItems struct {
 }
 
 type foundItem struct {
-	ID      core.ItemID      `json:"id"`
-	Theme   string           `json:"theme"`
-	Type    core.ItemType    `json:"type"`
-	Snippet string           `json:"content_snippet"`
-	Status  core.ItemStatus  `json:"status"`
-	Created string           `json:"created_at"`
-	Foreign bool             `json:"foreign,omitempty"` // derived from words that the person did not write
-	Score   float64          `json:"score"`
-	Signals core.SignalsView `json:"signals"`
+	ID      core.ItemID        `json:"id"`
+	Theme   string             `json:"theme"`
+	Type    core.ItemType      `json:"type"`
+	Snippet string             `json:"content_snippet"`
+	Status  core.ItemStatus    `json:"status"`
+	Created string             `json:"created_at"`
+	Foreign bool               `json:"foreign,omitempty"` // derived from words that the person did not write
+	Score   float64            `json:"score"`
+	Signals search.SignalsView `json:"signals"`
 }
 
 // snippetLength bounds the shown part of an item, in characters.
@@ -58,8 +59,8 @@ func (c *Server) memory(_ http.ResponseWriter, r *http.Request, who client.Calle
 	out := foundItems{Results: []foundItem{}, Mode: found.Mode, Note: found.Note}
 	for _, h := range found.Hits {
 		out.Results = append(out.Results, foundItem{h.ID, h.Theme, h.Type, text.Shorten(h.Content, snippetLength), h.Status,
-			core.Stamp(h.CreatedAt, who.User.Settings.Location(c.Zone)), h.Tainted, core.Thousandths(h.Score),
-			core.SignalsView{FTS: h.FTS, Semantic: h.Semantic}})
+			core.Stamp(h.CreatedAt, who.User.Settings.Location(c.Zone)), h.Tainted, search.Thousandths(h.Score),
+			search.SignalsView{FTS: h.FTS, Semantic: h.Semantic}})
 	}
 	return http.StatusOK, out, nil
 }

@@ -133,15 +133,15 @@ func (w *world) say(i core.Identity, at time.Time, said, answer string) (core.Me
 		Events: []core.Inbound{{Address: i.Address, EventID: id, NativeID: id, Kind: core.InMessage, Text: said, SentAt: at,
 			ReceivedAt: at}}, Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: said, Tokens: 7,
 			SentAt: at, Day: day}},
-		Claim: &core.Claim{Worker: "w", Now: at, Until: at.Add(time.Minute)}})
+		Claim: &store.Claim{Worker: "w", Now: at, Until: at.Add(time.Minute)}})
 	check(w.t, err)
-	snapshot := &core.Snapshot{Session: 1, Trace: strings.Repeat("ab", 16),
+	snapshot := &store.Snapshot{Session: 1, Trace: strings.Repeat("ab", 16),
 		Reduced: []core.Reduction{core.ReducedRoles}, Strategy: "continuous", Epoch: out.Turn.ID, NewEpoch: "first",
 		Messages: core.NewIDSet(out.Messages...), Revisions: map[core.MessageID]int{out.Messages[0]: 1},
-		Parts: []core.PartTokens{{Name: "instructions", Tokens: 9}, {Name: "memory", Error: "away"}}, ClientTokens: 3,
+		Parts: []store.PartTokens{{Name: "instructions", Tokens: 9}, {Name: "memory", Error: "away"}}, ClientTokens: 3,
 		Total: 90, Cap: 6150, Model: "demo", Usage: core.Usage{Prompt: 90, Completion: 5}, Steps: 1, Finish: core.FinishStop}
-	done, err := w.Commit(ctx, core.Reply{Turn: out.Turn, State: core.TurnDone, Now: at,
-		Day: day.Label, Snapshot: snapshot, Epoch: &core.Epoch{ID: out.Turn.ID, StartedAt: at, Strategy: "continuous"},
+	done, err := w.Commit(ctx, store.Reply{Turn: out.Turn, State: core.TurnDone, Now: at,
+		Day: day.Label, Snapshot: snapshot, Epoch: &store.Epoch{ID: out.Turn.ID, StartedAt: at, Strategy: "continuous"},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: answer, Tokens: 7,
 			SentAt: at.Add(time.Second), Tainted: true, Unfinished: core.FinishLength}}}, nil)
 	check(w.t, err)
@@ -156,10 +156,10 @@ func (w *world) summarize(g core.Segment, p person) {
 		_, err := w.Act(ctx, g.User, effect.Summarize{Segment: g.ID, At: w.now})
 		return err
 	}())
-	refs, _, err := w.Due(ctx, []string{core.QueueSummarize}, w.now, 10, core.Share{})
+	refs, _, err := w.Due(ctx, []string{core.QueueSummarize}, w.now, 10, store.Share{})
 	check(w.t, err)
 	for _, ref := range refs {
-		j, err := w.Claim(ctx, ref, core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
+		j, err := w.Claim(ctx, ref, store.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
 		check(w.t, err)
 		g, err := w.Segment(ctx, g.User, g.ID)
 		check(w.t, err)

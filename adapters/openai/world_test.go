@@ -132,7 +132,7 @@ func (w *world) Ask(ctx context.Context, in []core.Inbound, onText func(string))
 func said(text string) live.Answer {
 	return live.Answer{Turn: core.Turn{ID: 5}, Message: core.Message{ID: 9, Role: core.RoleAssistant, Text: text,
 		SentAt: time.Unix(1_800_000_000, 0)},
-		Snapshot: &core.Snapshot{Usage: core.Usage{Prompt: 120, Cached: 100, Completion: 7}, Finish: core.FinishStop}}
+		Snapshot: &store.Snapshot{Usage: core.Usage{Prompt: 120, Cached: 100, Completion: 7}, Finish: core.FinishStop}}
 }
 
 // Afford grants everything, unless the test sets over.

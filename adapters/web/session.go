@@ -17,6 +17,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/people"
 	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -60,7 +61,7 @@ func (v *Visit) identify(one Route) error {
 	}
 	v.Session, v.User, err = v.channel.Store.Session(v.Context(), hashOf(k.Value), v.Now)
 	if missing(err) {
-		v.Session, v.User = core.Session{}, core.User{}
+		v.Session, v.User = store.Session{}, core.User{}
 		return nil
 	}
 	if err != nil {
@@ -141,7 +142,7 @@ func (v *Visit) signIn() error {
 	if err != nil {
 		return err
 	}
-	s := core.Session{Hash: hashOf(token), Browser: Short(v.R.UserAgent(), 200), CreatedAt: v.Now, UsedAt: v.Now,
+	s := store.Session{Hash: hashOf(token), Browser: Short(v.R.UserAgent(), 200), CreatedAt: v.Now, UsedAt: v.Now,
 		Expires: v.Now.Add(v.channel.Limits.SessionLife)}
 	s, err = v.channel.Store.SignIn(v.Context(), trust.CodeHash(v.R.PostForm.Get("code")), s, v.Now)
 	if errors.Is(err, core.ErrRefused) { // only wrong codes count, so that nobody can lock out the right one (120 bits)
@@ -171,7 +172,7 @@ func (v *Visit) endOther() {
 }
 
 // takeZone stores the time zone chosen at sign-in by a user who had none.
-func (v *Visit) takeZone(s core.Session, zone string) {
+func (v *Visit) takeZone(s store.Session, zone string) {
 	if _, err := time.LoadLocation(zone); err != nil || zone == "" || zone == "Local" || len(zone) > 60 {
 		return
 	}

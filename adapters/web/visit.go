@@ -18,6 +18,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text/day"
 )
 
@@ -29,7 +30,7 @@ type Visit struct {
 	channel *Channel
 	W       http.ResponseWriter
 	R       *http.Request
-	Session core.Session
+	Session store.Session
 	User    core.User // zero: not signed in
 	Now     time.Time
 	Zone    *time.Location

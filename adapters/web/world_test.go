@@ -7,16 +7,20 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/adapters/web/chat"
 	"github.com/everthread/everthread/adapters/web/webtest"
-	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/plan"
+	"github.com/everthread/everthread/core/search"
 )
 
 // nothing is found by any search.
 type nothing struct{}
 
-func (nothing) Search(context.Context, core.SearchQuery) (out core.SearchResult, err error) { return }
+func (nothing) Search(context.Context, search.Query) (out search.Result, err error) {
+	return
+}
 
-func (nothing) InThreads(context.Context, core.SearchQuery) (out core.ThreadHits, err error) { return }
+func (nothing) InThreads(context.Context, search.Query) (out search.ThreadHits, err error) {
+	return
+}
 
 func (nothing) Marks(string, string) [][2]int { return nil }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	ports "github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -35,7 +35,7 @@ func (a auditCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	return table(d.console, found, d.words().AuditHeader, d.words().AuditNone, func(r core.AuditRow) (any, []any) {
+	return table(d.console, found, d.words().AuditHeader, d.words().AuditNone, func(r audit.Row) (any, []any) {
 		through := trust.Through(d.language(), r, fmt.Sprintf("#%d", r.ViaID))
 		return r, []any{r.At, r.User, trust.AuditLine(d.language(), r), through}
 	})

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 type jobsCmd struct {
@@ -26,7 +27,7 @@ func (l jobsListCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	return table(d.console, jobs, d.words().JobsHeader, d.words().JobsNone, func(j core.Job) (any, []any) {
+	return table(d.console, jobs, d.words().JobsHeader, d.words().JobsNone, func(j store.Job) (any, []any) {
 		return object{"id", j.ID, "user_id", j.User, "queue", j.Queue, "ref", j.Ref, "attempts", j.Lease.Attempt,
 				"error", j.Error, "since", j.Since},
 			[]any{j.ID, j.User, j.Queue, j.Ref, j.Lease.Attempt, j.Since, cmp.Or(short(j.Error, 60), "-")}
@@ -42,7 +43,7 @@ func (r jobsRetryCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(jobs, func(j core.Job) bool { return j.ID == r.ID })
+	i := slices.IndexFunc(jobs, func(j store.Job) bool { return j.ID == r.ID })
 	if i < 0 {
 		return fmt.Errorf("no job %d gave up; `everthread jobs list` shows those that did", r.ID)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/memory/recall"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/text/i18n"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -41,7 +42,7 @@ func (s searchCmd) Run(ctx context.Context, d *opened, u core.User) error {
 		return err
 	}
 	zone := d.zone(u)
-	r, err := searcher.Search(ctx, core.SearchQuery{User: u.ID, Query: strings.Join(s.Words, " "), Day: s.Day,
+	r, err := searcher.Search(ctx, search.Query{User: u.ID, Query: strings.Join(s.Words, " "), Day: s.Day,
 		Recency: s.Recency, Limit: s.Limit, Matching: true, MinScore: s.MinScore, Now: clock()(), Location: zone,
 		Names: recall.NamesOf(u)})
 	if err != nil {
@@ -51,7 +52,7 @@ func (s searchCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	return d.show(found, func(w io.Writer) { s.write(w, d, r, zone) })
 }
 
-func hitObject(h core.Hit) object {
+func hitObject(h search.Hit) object {
 	out := object{"kind", h.Kind, "day_label", h.Label}
 	switch h.Kind {
 	case core.DocMessage:
@@ -68,16 +69,16 @@ func hitObject(h core.Hit) object {
 }
 
 // besideObject is a neighbour of a hit in JSON; nil: there is none.
-func besideObject(b core.Beside) any {
+func besideObject(b search.Beside) any {
 	if b.Message == 0 {
 		return nil
 	}
 	return object{"message_id", b.Message, "role", b.Role, "snippet", b.Snippet}
 }
 
-func (s searchCmd) write(w io.Writer, d *opened, r core.SearchResult, zone *time.Location) {
+func (s searchCmd) write(w io.Writer, d *opened, r search.Result, zone *time.Location) {
 	t := d.words()
-	beside := func(b core.Beside) {
+	beside := func(b search.Beside) {
 		if b.Message != 0 {
 			fmt.Fprintf(w, "     (%s: %s)\n", b.Role, trust.Line(b.Snippet))
 		}
@@ -107,7 +108,7 @@ func (s searchCmd) write(w io.Writer, d *opened, r core.SearchResult, zone *time
 }
 
 // explained describes in one line how a score came about.
-func explained(language string, e core.Explanation) string {
+func explained(language string, e search.Explanation) string {
 	t := sayOfTurns(language)
 	decimal := func(format string, x float64, n int) string {
 		return fmt.Sprintf(format, i18n.Decimal(language, x, n))

@@ -12,6 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text/i18n"
 )
 
@@ -20,7 +21,7 @@ type turnsCmd struct {
 	Show turnsShowCmd `cmd:"" help:"Show what a turn sent to the model, and why."`
 }
 
-func turnObject(t core.Turn, s *core.Snapshot, prompt []core.ModelMessage) object {
+func turnObject(t core.Turn, s *store.Snapshot, prompt []core.ModelMessage) object {
 	return object{"turn_id", t.ID, "thread_id", t.Thread, "mode", t.Mode, "state", t.State, "started_at", t.StartedAt,
 		"inputs", list(t.Inputs), "failures", t.Failures, "last_error,omitempty", t.LastError,
 		"task_id,omitempty", t.Task, "task_due,omitempty", moment(t.Due), "context,omitempty", s, "prompt,omitempty", prompt}
@@ -106,7 +107,7 @@ func (t *turnTexts) prompt(w io.Writer, messages []core.ModelMessage) {
 	}
 }
 
-func (t *turnTexts) snapshot(w io.Writer, language string, s *core.Snapshot) {
+func (t *turnTexts) snapshot(w io.Writer, language string, s *store.Snapshot) {
 	began := fmt.Sprintf(t.WentOn, s.Epoch)
 	if s.NewEpoch != "" {
 		began = fmt.Sprintf(t.Began, cmp.Or(t.Epochs[s.NewEpoch], s.NewEpoch))

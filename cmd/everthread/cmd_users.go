@@ -17,6 +17,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/people"
 	"github.com/everthread/everthread/core/engine"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -133,7 +134,7 @@ func (u usersLinkCmd) Run(ctx context.Context, d *opened) error {
 		t.Messages.Of(there))) {
 		return errors.New("nothing was changed; answer yes, or give --yes")
 	}
-	id, err := d.store.Ask(ctx, core.Merge{From: from.ID, Into: into.ID, AskedAt: clock()()})
+	id, err := d.store.Ask(ctx, store.Merge{From: from.ID, Into: into.ID, AskedAt: clock()()})
 	if err != nil {
 		return err
 	}
@@ -247,7 +248,7 @@ func (a agentAddCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	k, err := engine.AddAgentKey(ctx, d.cfg, d.store, core.AgentKey{User: a.User, Name: a.Name, CreatedAt: clock()()}, key)
+	k, err := engine.AddAgentKey(ctx, d.cfg, d.store, store.AgentKey{User: a.User, Name: a.Name, CreatedAt: clock()()}, key)
 	if err = missing(err, fmt.Errorf("there is no user %d; see `everthread users list`", a.User)); err != nil {
 		return err
 	}
@@ -281,7 +282,7 @@ func (a agentAddCmd) read(d *opened) (string, error) {
 }
 
 // agentObject is an agent in JSON, without its key.
-func agentObject(k core.AgentKey) object {
+func agentObject(k store.AgentKey) object {
 	return object{"id", k.ID, "user_id", k.User, "name", k.Name, "created_at", k.CreatedAt}
 }
 
@@ -292,7 +293,7 @@ func (agentListCmd) Run(ctx context.Context, d *opened) error {
 	if err != nil {
 		return err
 	}
-	return table(d.console, keys, d.words().AgentsHeader, d.words().AgentsNone, func(k core.AgentKey) (any, []any) {
+	return table(d.console, keys, d.words().AgentsHeader, d.words().AgentsNone, func(k store.AgentKey) (any, []any) {
 		return agentObject(k), []any{k.ID, k.User, short(k.Name, 30), k.CreatedAt}
 	})
 }

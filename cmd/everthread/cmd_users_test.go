@@ -181,7 +181,7 @@ func TestADeletionThatWasKilledIsFinished(t *testing.T) {
 		s := newLeaves(t)
 		s.note(s.bob.ID, []string{fmt.Sprintf("%d/1-0", s.bob.ID)})
 		eve := s.member("Eve")
-		id, err := s.store.Ask(t.Context(), core.Merge{From: s.bob.ID, Into: eve.ID, AskedAt: time.Now()})
+		id, err := s.store.Ask(t.Context(), ports.Merge{From: s.bob.ID, Into: eve.ID, AskedAt: time.Now()})
 		s.must(err)
 		s.must(people.Carry(t.Context(), s.store, id, time.Now))
 		if _, err := s.store.User(t.Context(), s.bob.ID); !errors.Is(err, core.ErrNotFound) {

@@ -25,6 +25,7 @@ import (
 	"github.com/everthread/everthread/core/ops/doctor"
 	"github.com/everthread/everthread/core/ops/server"
 	"github.com/everthread/everthread/core/ops/setup"
+	"github.com/everthread/everthread/core/store"
 )
 
 // doors serve people with a browser and programs with an API key; a door that is turned off is nil.
@@ -85,7 +86,7 @@ func (a *app) newPage(proxies client.Proxies) (*web.Channel, error) {
 }
 
 // Rebuild returns the prompt that a snapshot describes.
-func (a *app) Rebuild(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error) {
+func (a *app) Rebuild(ctx context.Context, user core.UserID, s *store.Snapshot) ([]core.ModelMessage, error) {
 	return engine.Rebuild(ctx, a.Store, a.Config, a.Tokens, user, s)
 }
 

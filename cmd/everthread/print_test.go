@@ -13,6 +13,7 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -94,7 +95,7 @@ func TestTurn_namesWhatTheServerDoesNotTake(t *testing.T) {
 			"so neighbouring ones are joined; it takes no pictures.\n"},
 	} {
 		var b strings.Builder
-		sayOfTurns("en").snapshot(&b, "en", &core.Snapshot{Reduced: c.reduced})
+		sayOfTurns("en").snapshot(&b, "en", &store.Snapshot{Reduced: c.reduced})
 		if got := b.String(); !strings.Contains(got, c.want) || strings.Contains(got, "server") != (c.want != "") {
 			t.Errorf("%v: %q", c.reduced, got)
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 )
 
 // AskApproval stores an approval. The store sets its User and ID; its Message is the
@@ -43,6 +44,49 @@ func (RevokeKey) Effect()  {}
 func (EndSession) Effect() {}
 
 // Tell writes an audit row.
-type Tell struct{ Row core.AuditRow }
+type Tell struct{ Row audit.Row }
 
 func (Tell) Effect() {}
+
+// LinkSubject is the Subject of an approval about two addresses.
+type LinkSubject struct {
+	Hash     string          `json:"hash"`     // of the used code
+	User     core.UserID     `json:"user"`     // of the other side; 0: a stranger
+	Identity core.IdentityID `json:"identity"` // of the other side, if it has a user
+	Address  core.Address    `json:"address"`  // of the other side
+	Name     string          `json:"name"`     // display name of the other side
+	Owner    bool            `json:"owner"`    // ownership of the gateway changes
+}
+
+// CallSubject is the one tool call that a yes runs, once.
+type CallSubject struct {
+	Call core.ToolCall `json:"call"`
+	// Result is the journal entry of the call; empty though the yes is used: how the call ended is unknown.
+	Result string `json:"result,omitempty"`
+}
+
+// AccountChange is an account change that needs an approval.
+type AccountChange string
+
+// Changes that need an approval, unless requested on the machine itself.
+const (
+	ChangeAdminKey AccountChange = "admin_key" // a key with CanAdmin
+	ChangeSignIn   AccountChange = "sign_in"   // a link that signs another user in
+	ChangeDelete   AccountChange = "delete"    // account deletion
+	ChangeExport   AccountChange = "export"    // a full export
+)
+
+// Changes that need no approval, and are told.
+const (
+	ChangeKey   AccountChange = "key"   // a key without CanAdmin
+	ChangeAgent AccountChange = "agent" // a personal agent, which speaks as the user
+)
+
+// AccountSubject is the one change that a yes allows.
+type AccountSubject struct {
+	Change  AccountChange `json:"change"`
+	Session int64         `json:"session"`          // the requesting session, the only one that may proceed
+	Name    string        `json:"name,omitempty"`   // of the key, or of the user to sign in
+	Scopes  []string      `json:"scopes,omitempty"` // of the key
+	User    core.UserID   `json:"user,omitempty"`   // to sign in
+}

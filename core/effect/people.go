@@ -26,7 +26,7 @@ type UseLink struct {
 // AcceptLink joins the other side of a used code to the user: it attaches a stranger's address, or merges the other
 // user. It fails with core.ErrRefused if the other side has changed since.
 type AcceptLink struct {
-	Subject core.LinkSubject
+	Subject LinkSubject
 	At      time.Time
 }
 
@@ -73,3 +73,9 @@ func (ProposeInstruction) Effect() {}
 type NewWebLink struct{ Code core.Code }
 
 func (NewWebLink) Effect() {}
+
+// StandingSubject holds the standing instructions that a yes adds.
+type StandingSubject struct {
+	Texts  []string       `json:"texts"`
+	Source core.MessageID `json:"source,omitempty"` // the message that the turn answered
+}

@@ -52,3 +52,19 @@ func (PausePlan) Effect()   {}
 func (ResumePlan) Effect()  {}
 func (SnoozePlan) Effect()  {}
 func (ProposeTask) Effect() {}
+
+// TaskSubject holds the tasks that a yes sets, or the one that it resumes.
+type TaskSubject struct {
+	Tasks  []ProposedTask `json:"tasks,omitempty"`
+	Source core.MessageID `json:"source,omitempty"` // the message that the turn answered
+	Resume core.PlanID    `json:"resume,omitempty"`
+}
+
+// ProposedTask is a task in a TaskSubject.
+type ProposedTask struct {
+	Text    string    `json:"text"`
+	Due     time.Time `json:"due"`
+	Cron    string    `json:"cron,omitempty"`
+	Zone    string    `json:"zone"`
+	Tainted bool      `json:"tainted,omitempty"`
+}

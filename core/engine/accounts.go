@@ -102,7 +102,7 @@ func forms(text string) []string {
 type Agents struct{ *Engine }
 
 // List lists a user's agents, oldest first.
-func (a Agents) List(ctx context.Context, user core.UserID) ([]core.PersonalAgent, error) {
+func (a Agents) List(ctx context.Context, user core.UserID) ([]store.PersonalAgent, error) {
 	keys, err := a.Store.AgentKeys(ctx)
 	if err != nil {
 		return nil, err
@@ -113,10 +113,10 @@ func (a Agents) List(ctx context.Context, user core.UserID) ([]core.PersonalAgen
 			maps.Copy(health, accounts.CheckAccounts())
 		}
 	}
-	var out []core.PersonalAgent
+	var out []store.PersonalAgent
 	for _, k := range keys {
 		if k.User == user {
-			out = append(out, core.PersonalAgent{ID: k.ID, Name: k.Name, Since: k.CreatedAt,
+			out = append(out, store.PersonalAgent{ID: k.ID, Name: k.Name, Since: k.CreatedAt,
 				Err: health[strconv.FormatInt(k.ID, 10)]})
 		}
 	}
@@ -135,7 +135,7 @@ func (a Agents) Check(ctx context.Context, key string) error {
 
 // Add stores a key, encrypted, and has its channel take it up.
 func (a Agents) Add(ctx context.Context, user core.UserID, name, key string, now time.Time) error {
-	_, err := AddAgentKey(ctx, a.Config, a.Store, core.AgentKey{User: user, Name: name, CreatedAt: now}, key)
+	_, err := AddAgentKey(ctx, a.Config, a.Store, store.AgentKey{User: user, Name: name, CreatedAt: now}, key)
 	if err != nil {
 		return fmt.Errorf("store the key: %w", err)
 	}

@@ -12,12 +12,14 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/client"
 	"github.com/everthread/everthread/core/chat/agent"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/llm"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
 // Answer runs the model and its tools for one turn; see gateway.Agent.
-func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt,
+func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p store.Prompt,
 	on core.Progress) (core.Answer, error) {
 	if ts.Config.LLM.Sees() {
 		if err := ts.addImages(ctx, t, &p); err != nil {
@@ -97,7 +99,7 @@ func (ts *Turns) decided(ctx context.Context, user core.UserID, d *core.Decision
 	if err != nil {
 		return nil, err
 	}
-	var s core.CallSubject
+	var s effect.CallSubject
 	if err := json.Unmarshal([]byte(a.Subject), &s); err != nil || s.Call.Name == "" {
 		return nil, err // its subject was redacted
 	}
@@ -152,7 +154,7 @@ func (ts *Turns) several(ctx context.Context, t *core.Turn, u core.User, r *trus
 }
 
 // promptTokens returns the size of a prompt in tokens, with its pictures and tool calls.
-func promptTokens(p core.Prompt) int {
+func promptTokens(p store.Prompt) int {
 	n := p.Snapshot.Total + p.Snapshot.ClientTokens
 	for _, m := range p.Messages {
 		n += len(m.Images)*agent.ImageTokens + len(m.ToolCalls)*agent.CallTokens
@@ -164,7 +166,7 @@ func promptTokens(p core.Prompt) int {
 const tooLarge = "[The pictures have no room in what you can read at once, so you cannot see them. Say so.]"
 
 // addImages puts the pictures of the turn's inputs, and of the messages that they reply to, into the prompt.
-func (ts *Turns) addImages(ctx context.Context, t *core.Turn, p *core.Prompt) error {
+func (ts *Turns) addImages(ctx context.Context, t *core.Turn, p *store.Prompt) error {
 	inputs, err := ts.Store.Messages(ctx, t.User, t.Inputs)
 	if err != nil {
 		return err

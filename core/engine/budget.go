@@ -8,6 +8,7 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/chat/prompt"
+	"github.com/everthread/everthread/core/store"
 )
 
 // budgets returns the configured bounds of prompts.
@@ -28,7 +29,7 @@ const (
 
 // results bounds the tokens that the tools of a turn may return: the configured number, or
 // what its prompt leaves of the window.
-func (ts *Turns) results(p core.Prompt, output int) int {
+func (ts *Turns) results(p store.Prompt, output int) int {
 	c := ts.Config.Agent
 	left := ts.Config.LLM.Usable() - promptTokens(p) - p.Snapshot.ToolTokens - output - c.MaxSteps*callTokens
 	return max(leastResults, min(c.ToolTokens, left))

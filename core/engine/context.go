@@ -20,10 +20,10 @@ import (
 )
 
 // Prompt builds the prompt of a turn; see gateway.Prompter.
-func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error) {
+func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (store.Prompt, error) {
 	if ts.awaits() {
 		if err := ts.Files.Loaded(ctx, t.User, t.Inputs); err != nil {
-			return core.Prompt{}, fmt.Errorf("wait for attachments: %w", err)
+			return store.Prompt{}, fmt.Errorf("wait for attachments: %w", err)
 		}
 	}
 	budgets := ts.budgets
@@ -183,14 +183,14 @@ func (ts *Turns) withStanding(ctx context.Context, user core.UserID, ms []core.M
 
 // SnapshotStore reads the contents of snapshots.
 type SnapshotStore interface {
-	Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*core.Epoch, error)
+	Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*store.Epoch, error)
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 	PageTexts(ctx context.Context, user core.UserID, refs []core.PageRef) ([]core.Page, error)
 }
 
 // Rebuild returns the prompt that a snapshot describes.
 func Rebuild(ctx context.Context, st SnapshotStore, c configs.Config, t core.Tokenizer, user core.UserID,
-	s *core.Snapshot) ([]core.ModelMessage, error) {
+	s *store.Snapshot) ([]core.ModelMessage, error) {
 	e, err := st.Epoch(ctx, user, s.Epoch)
 	if err != nil {
 		return nil, fmt.Errorf("read the epoch of the prompt: %w", err)

@@ -150,8 +150,8 @@ func (s channelStore) Keys(ctx context.Context) ([]channel.Key, error) {
 func agentName(id int64) string { return "agent key " + strconv.FormatInt(id, 10) }
 
 // AddAgentKey stores the key of a user's own agent, encrypted.
-func AddAgentKey(ctx context.Context, c configs.Config, st store.AgentKeyStore, k core.AgentKey,
-	key string) (core.AgentKey, error) {
+func AddAgentKey(ctx context.Context, c configs.Config, st store.AgentKeyStore, k store.AgentKey,
+	key string) (store.AgentKey, error) {
 	s, err := NewSealer(c)
 	if err != nil {
 		return k, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Health returns the error of every channel, or nil; of a channel with many accounts one error each.
@@ -77,7 +78,7 @@ func (e *Engine) measureQueues(ctx context.Context) {
 		return
 	}
 	for _, queue := range []string{core.QueueTurn, core.QueueSummarize, core.QueueEmbed, core.QueueCompress} {
-		for _, state := range []core.JobState{core.JobWaiting, core.JobReady, core.JobRunning, core.JobDead} {
+		for _, state := range []store.JobState{store.JobWaiting, store.JobReady, store.JobRunning, store.JobDead} {
 			e.Meter.Set("everthread_queue_depth", 0, queue, string(state))
 			e.Meter.Set("everthread_queue_age_seconds", 0, queue, string(state))
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/llm/llmtest"
 	"github.com/everthread/everthread/core/memory/recall"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/store"
 )
 
@@ -25,7 +26,7 @@ func (w *wisher) asks(text string, thread core.ThreadID, call core.ToolCall) (re
 	w.n++
 	w.now = w.now.Add(time.Minute)
 	ctx, id := w.t.Context(), fmt.Sprint("m", w.n)
-	c := core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)}
+	c := store.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)}
 	out, err := w.store.Append(ctx, store.Append{User: w.user.ID, Identity: w.at.ID, Now: w.now, RunAt: w.now, Claim: &c,
 		Thread: thread, Events: []core.Inbound{{Address: w.at.Address, EventID: id, NativeID: id, Kind: core.InMessage,
 			Text: text, SentAt: w.now}},
@@ -47,7 +48,7 @@ func (w *wisher) asks(text string, thread core.ThreadID, call core.ToolCall) (re
 	})
 	a, err := w.turns.Answer(ctx, out.Turn, w.user, p, core.Progress{Text: func(string) {}})
 	w.must(err)
-	_, err = w.store.Commit(ctx, core.Reply{Turn: out.Turn, State: core.TurnDone, Now: w.now, Snapshot: &p.Snapshot,
+	_, err = w.store.Commit(ctx, store.Reply{Turn: out.Turn, State: core.TurnDone, Now: w.now, Snapshot: &p.Snapshot,
 		Epoch: p.Epoch, News: p.News, Told: p.Told, Messages: a.Messages}, nil)
 	w.must(err)
 	return result, offered
@@ -82,7 +83,7 @@ func TestRecall_plainThread(t *testing.T) {
 		w.turn("something else", apart, nil)
 	}
 	found, offered := w.asks("where is the heron?", apart, calls("conversation_search", map[string]any{"query": "heron"}))
-	var got core.SearchView
+	var got search.View
 	w.must(json.Unmarshal([]byte(found), &got))
 	if len(got.Results) != 1 || !strings.Contains(got.Results[0].Snippet, "old mill") || got.Results[0].Score <= 0 {
 		t.Fatalf("found %s", found)

@@ -103,9 +103,9 @@ func (e *Engine) join(ctx context.Context) (leave func()) {
 }
 
 // share returns the users whose work this process takes first.
-func (e *Engine) share() core.Share {
+func (e *Engine) share() store.Share {
 	if e.members == nil {
-		return core.Share{}
+		return store.Share{}
 	}
 	return e.members.Share()
 }
@@ -165,7 +165,7 @@ func (e *Engine) beside(ctx context.Context) error {
 	return group.Wait()
 }
 
-func (e *Engine) runner(queues []string, workers int, take func(context.Context, core.JobRef)) *job.Runner {
+func (e *Engine) runner(queues []string, workers int, take func(context.Context, store.JobRef)) *job.Runner {
 	return &job.Runner{Jobs: e.Store, Queues: queues, Workers: workers, Share: e.share, Take: take,
 		Poll: pollEvery, Now: e.Now, Log: e.Log}
 }
@@ -299,7 +299,7 @@ func (e *Engine) Summarize(ctx context.Context, g core.Segment) (core.Segment, e
 
 // summarizeDue runs a user's summary jobs that are due.
 func (e *Engine) summarizeDue(ctx context.Context, user core.UserID) error {
-	refs, _, err := e.Store.Due(ctx, []string{core.QueueSummarize}, e.Now(), 100, core.Share{})
+	refs, _, err := e.Store.Due(ctx, []string{core.QueueSummarize}, e.Now(), 100, store.Share{})
 	for _, r := range refs {
 		if r.User == user {
 			e.summary.Take(ctx, r)

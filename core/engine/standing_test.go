@@ -95,12 +95,12 @@ func (w *wisher) wantsNoLonger() {
 }
 
 // turn completes a turn with a message, and returns its prompt.
-func (w *wisher) turn(text string, thread core.ThreadID, r *core.Request) core.Prompt {
+func (w *wisher) turn(text string, thread core.ThreadID, r *core.Request) store.Prompt {
 	w.t.Helper()
 	w.n++
 	w.now = w.now.Add(time.Minute)
 	ctx, id := w.t.Context(), fmt.Sprint("m", w.n)
-	c := core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)}
+	c := store.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)}
 	out, err := w.store.Append(ctx, store.Append{User: w.user.ID, Identity: w.at.ID, Now: w.now, RunAt: w.now, Claim: &c,
 		Thread: thread, Events: []core.Inbound{{Address: w.at.Address, EventID: id, NativeID: id, Kind: core.InMessage,
 			Text: text, SentAt: w.now}},
@@ -109,7 +109,7 @@ func (w *wisher) turn(text string, thread core.ThreadID, r *core.Request) core.P
 	w.must(err)
 	p, err := w.turns.Prompt(ctx, out.Turn, w.user, w.now)
 	w.must(err)
-	_, err = w.store.Commit(ctx, core.Reply{Turn: out.Turn, State: core.TurnDone, Now: w.now, Snapshot: &p.Snapshot,
+	_, err = w.store.Commit(ctx, store.Reply{Turn: out.Turn, State: core.TurnDone, Now: w.now, Snapshot: &p.Snapshot,
 		Epoch: p.Epoch, News: p.News, Told: p.Told, Messages: []core.NewMessage{{Role: core.RoleAssistant,
 			Kind: core.KindChat, Text: "So be it.", Tokens: 4, SentAt: w.now}}}, nil)
 	w.must(err)

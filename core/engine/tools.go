@@ -17,6 +17,7 @@ import (
 	"github.com/everthread/everthread/core/memory/recall"
 	"github.com/everthread/everthread/core/memory/standing"
 	"github.com/everthread/everthread/core/plan"
+	"github.com/everthread/everthread/core/store"
 )
 
 // toolbox holds the tools that are available now. It caches the selection of each user,
@@ -94,7 +95,7 @@ func (b *toolbox) chosen(all *agent.Registry, client int) *agent.Selection {
 }
 
 // offered returns the tools that the model is offered in a turn. They include those whose calls are in the prompt.
-func (ts *Turns) offered(u core.User, mode core.Mode, p core.Prompt) *agent.Registry {
+func (ts *Turns) offered(u core.User, mode core.Mode, p store.Prompt) *agent.Registry {
 	chosen := ts.tools.of(u, mode)
 	if p.Request != nil && len(p.Request.Tools) > 0 {
 		chosen = ts.tools.chosen(chosen.Set(), prompt.ToolTokens(p.Request.Tools, ts.Tokens))

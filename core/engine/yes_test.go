@@ -83,11 +83,11 @@ func newYes(t *testing.T) *yes {
 func (y *yes) take() *core.Turn {
 	y.t.Helper()
 	y.now = y.now.Add(2 * time.Minute)
-	refs, _, err := y.store.Due(y.t.Context(), []string{core.QueueTurn}, y.now, 10, core.Share{})
+	refs, _, err := y.store.Due(y.t.Context(), []string{core.QueueTurn}, y.now, 10, store.Share{})
 	y.must(err)
 	for _, ref := range refs {
 		turn, _, err := y.store.ClaimTurn(y.t.Context(), ref,
-			core.Claim{Worker: "w", Now: y.now, Until: y.now.Add(time.Minute)}, core.Budget{})
+			store.Claim{Worker: "w", Now: y.now, Until: y.now.Add(time.Minute)}, core.Budget{})
 		y.must(err)
 		if turn != nil {
 			return turn
@@ -128,7 +128,7 @@ func (y *yes) runTurn(how int) {
 	default:
 		y.must(err)
 	}
-	_, err = y.store.Commit(y.t.Context(), core.Reply{Turn: turn, State: state, Now: y.now, Snapshot: &p.Snapshot,
+	_, err = y.store.Commit(y.t.Context(), store.Reply{Turn: turn, State: state, Now: y.now, Snapshot: &p.Snapshot,
 		Epoch: p.Epoch, News: p.News, Told: p.Told, Messages: a.Messages}, nil)
 	if !errors.Is(err, core.ErrChanged) {
 		y.must(err)

@@ -11,11 +11,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Store stores jobs.
 type Store interface {
-	Claim(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Job, error)
+	Claim(ctx context.Context, ref store.JobRef, c store.Claim) (*store.Job, error)
 	Extend(ctx context.Context, user core.UserID, l core.Lease, until time.Time) error
 	Finish(ctx context.Context, user core.UserID, l core.Lease, cause string) error
 	RetryJob(ctx context.Context, user core.UserID, l core.Lease, at time.Time, cause string) error
@@ -38,7 +39,7 @@ type Worker struct {
 // An error gives the job back: a *Later for its time; immediately if the process stops or the
 // work's input changed (core.ErrChanged), neither of which is a failure; else after a growing
 // pause. After core.ErrFenced another process has the job.
-type Func func(ctx context.Context, j *core.Job) error
+type Func func(ctx context.Context, j *store.Job) error
 
 // Later is the error of a job that runs again at a given time. Without a cause it was
 // postponed, which is not a failure.
@@ -59,7 +60,7 @@ func (l *Later) Error() string {
 func (l *Later) Unwrap() error { return l.Err }
 
 // Take claims a due job and runs it.
-func (w *Worker) Take(ctx context.Context, ref core.JobRef, do Func) {
+func (w *Worker) Take(ctx context.Context, ref store.JobRef, do Func) {
 	j, err := w.Store.Claim(ctx, ref, w.Claim())
 	if err == nil && j != nil {
 		err = w.run(ctx, j, do)
@@ -68,11 +69,11 @@ func (w *Worker) Take(ctx context.Context, ref core.JobRef, do Func) {
 }
 
 // Run runs a job that this process claimed when it was enqueued.
-func (w *Worker) Run(ctx context.Context, j *core.Job, do Func) {
+func (w *Worker) Run(ctx context.Context, j *store.Job, do Func) {
 	w.log(ctx, j.Queue, j.User, j.Ref, w.run(ctx, j, do))
 }
 
-func (w *Worker) run(ctx context.Context, j *core.Job, do Func) error {
+func (w *Worker) run(ctx context.Context, j *store.Job, do Func) error {
 	held, release := w.Hold(ctx, j.User, j.Lease)
 	err := do(held, j)
 	if errors.Is(context.Cause(held), core.ErrFenced) {
@@ -90,7 +91,7 @@ func (w *Worker) log(ctx context.Context, queue string, user core.UserID, ref in
 }
 
 // giveBack gives back a job that returned err, and returns the error if it is a failure.
-func (w *Worker) giveBack(ctx context.Context, j *core.Job, err error) error {
+func (w *Worker) giveBack(ctx context.Context, j *store.Job, err error) error {
 	at, cause := w.Now(), err
 	var later *Later
 	switch {
@@ -117,14 +118,14 @@ type Slots chan struct{}
 func (s Slots) Busy() bool { return len(s) > cap(s)/2 }
 
 // Finish ends a job that is done.
-func (w *Worker) Finish(ctx context.Context, j *core.Job) error {
+func (w *Worker) Finish(ctx context.Context, j *store.Job) error {
 	return w.Store.Finish(context.WithoutCancel(ctx), j.User, j.Lease, "")
 }
 
 // Claim returns a claim of this process from now on.
-func (w *Worker) Claim() core.Claim {
+func (w *Worker) Claim() store.Claim {
 	now := w.Now()
-	return core.Claim{Worker: w.Name, Now: now, Until: now.Add(w.Lease)}
+	return store.Claim{Worker: w.Name, Now: now, Until: now.Add(w.Lease)}
 }
 
 // Hold renews a lease until release is called. If the lease is lost, the returned context

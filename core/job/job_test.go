@@ -13,11 +13,12 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // queue is a store of one job.
 type queue struct {
-	job      core.Job
+	job      store.Job
 	taken    bool // by another process
 	lost     error
 	mu       sync.Mutex // guards lost and extended
@@ -27,7 +28,7 @@ type queue struct {
 	cause    string
 }
 
-func (q *queue) Claim(_ context.Context, _ core.JobRef, c core.Claim) (*core.Job, error) {
+func (q *queue) Claim(_ context.Context, _ store.JobRef, c store.Claim) (*store.Job, error) {
 	if q.taken {
 		return nil, nil
 	}
@@ -100,14 +101,14 @@ func TestWhatBecomesOfAJob(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				q := &queue{job: core.Job{ID: 1, User: 2, Failures: c.failures}}
+				q := &queue{job: store.Job{ID: 1, User: 2, Failures: c.failures}}
 				w, logs := worker(q)
 				begin := time.Now()
 				var later *Later
 				if errors.As(c.err, &later) {
 					later.At = begin.Add(0)
 				}
-				w.Take(t.Context(), core.JobRef{User: 2, ID: 1}, func(context.Context, *core.Job) error { return c.err })
+				w.Take(t.Context(), store.JobRef{User: 2, ID: 1}, func(context.Context, *store.Job) error { return c.err })
 				if c.back == never != q.backAt.IsZero() || c.back != never && !q.backAt.Equal(begin.Add(c.back)) ||
 					q.cause != c.cause || logs.Len() != c.logged {
 					t.Errorf("retry after %s because of %q, log %v", q.backAt.Sub(begin), q.cause, logs.All())
@@ -133,7 +134,7 @@ func TestAJobOfAnotherProcessIsNotDone(t *testing.T) {
 	t.Parallel()
 	q := &queue{taken: true}
 	w, logs := worker(q)
-	w.Take(t.Context(), core.JobRef{}, func(context.Context, *core.Job) error { t.Error("it was run"); return nil })
+	w.Take(t.Context(), store.JobRef{}, func(context.Context, *store.Job) error { t.Error("it was run"); return nil })
 	if logs.Len() != 0 || !q.backAt.IsZero() {
 		t.Errorf("log %v", logs.All())
 	}
@@ -142,9 +143,9 @@ func TestAJobOfAnotherProcessIsNotDone(t *testing.T) {
 func TestTheLeaseIsRenewedUntilItIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := &queue{job: core.Job{ID: 1, User: 2}}
+		q := &queue{job: store.Job{ID: 1, User: 2}}
 		w, logs := worker(q)
-		w.Take(t.Context(), core.JobRef{}, func(ctx context.Context, j *core.Job) error {
+		w.Take(t.Context(), store.JobRef{}, func(ctx context.Context, j *store.Job) error {
 			time.Sleep(35 * time.Second) // fake time: synctest
 			if n := q.times(errors.New("the store is away")); n != 3 || ctx.Err() != nil {
 				t.Errorf("extended %d times, %v", n, ctx.Err())
@@ -165,14 +166,14 @@ func TestTheLeaseIsRenewedUntilItIsLost(t *testing.T) {
 
 func TestAStoppedProcessGivesItsJobBack(t *testing.T) {
 	t.Parallel()
-	q := &queue{job: core.Job{ID: 1, User: 2}}
+	q := &queue{job: store.Job{ID: 1, User: 2}}
 	w, logs := worker(q)
 	ctx, cancel := context.WithCancel(t.Context())
-	w.Take(ctx, core.JobRef{}, func(ctx context.Context, _ *core.Job) error { cancel(); return ctx.Err() })
+	w.Take(ctx, store.JobRef{}, func(ctx context.Context, _ *store.Job) error { cancel(); return ctx.Err() })
 	if q.backAt.IsZero() || q.cause != "" || logs.Len() != 0 {
 		t.Errorf("retry at %s because of %q, log %v", q.backAt, q.cause, logs.All())
 	}
-	w.Take(ctx, core.JobRef{}, func(ctx context.Context, j *core.Job) error { return w.Finish(ctx, j) })
+	w.Take(ctx, store.JobRef{}, func(ctx context.Context, j *store.Job) error { return w.Finish(ctx, j) })
 	if !q.finished {
 		t.Error("the finished job is not stored")
 	}
@@ -199,10 +200,10 @@ func TestRepliesGoBeforeJobs(t *testing.T) {
 type calm struct {
 	mu    sync.Mutex
 	asked int
-	refs  []core.JobRef
+	refs  []store.JobRef
 }
 
-func (c *calm) Due(context.Context, []string, time.Time, int, core.Share) ([]core.JobRef, time.Time, error) {
+func (c *calm) Due(context.Context, []string, time.Time, int, store.Share) ([]store.JobRef, time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked++
@@ -212,7 +213,7 @@ func (c *calm) Due(context.Context, []string, time.Time, int, core.Share) ([]cor
 }
 
 // add makes jobs due, and returns how often the list was asked so far.
-func (c *calm) add(refs ...core.JobRef) int {
+func (c *calm) add(refs ...store.JobRef) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refs = append(c.refs, refs...)
@@ -224,12 +225,12 @@ func TestNothingToDoIsSeldomPolled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		jobs, taken := &calm{}, make(chan core.JobID, 1)
 		r := &Runner{Jobs: jobs, Queues: []string{"q"}, Workers: 1, Poll: time.Second, Now: time.Now, Log: zap.NewNop(),
-			Take: func(_ context.Context, ref core.JobRef) { taken <- ref.ID }}
+			Take: func(_ context.Context, ref store.JobRef) { taken <- ref.ID }}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- r.Run(ctx) }()
 		time.Sleep(time.Minute + time.Millisecond) // of the synthetic clock
-		if asked := jobs.add(core.JobRef{User: 1, ID: 2, Queue: "q"}); asked > 10 {
+		if asked := jobs.add(store.JobRef{User: 1, ID: 2, Queue: "q"}); asked > 10 {
 			t.Errorf("polled %d times in a minute", asked)
 		}
 		r.Wake(core.TopicWritten)
@@ -256,7 +257,7 @@ func TestAClaimedJobBeginsWhileThereIsAWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end, done := make(chan struct{}), make(chan core.JobID, 2)
 		r := &Runner{Jobs: &calm{}, Queues: []string{"q"}, Workers: 1, Poll: time.Second, Now: time.Now, Log: zap.NewNop(),
-			Do: func(_ context.Context, j *core.Job) { <-end; done <- j.ID }}
+			Do: func(_ context.Context, j *store.Job) { <-end; done <- j.ID }}
 		if r.Free() {
 			t.Error("free before Run")
 		}
@@ -266,14 +267,14 @@ func TestAClaimedJobBeginsWhileThereIsAWorker(t *testing.T) {
 		if synctest.Wait(); !r.Free() {
 			t.Error("not free although nothing runs")
 		}
-		r.Begin(&core.Job{ID: 1})
+		r.Begin(&store.Job{ID: 1})
 		if synctest.Wait(); r.Free() {
 			t.Error("free although the only worker runs a job")
 		}
-		r.Begin(&core.Job{ID: 2}) // it was claimed before the first one began
+		r.Begin(&store.Job{ID: 2}) // it was claimed before the first one began
 		cancel()
 		synctest.Wait()
-		r.Begin(&core.Job{ID: 3})
+		r.Begin(&store.Job{ID: 3})
 		close(end)
 		if err := <-ended; err != nil {
 			t.Error(err)

@@ -134,18 +134,18 @@ type Members struct {
 	Known func() bool
 	Log   *zap.Logger
 
-	share atomic.Pointer[core.Share]
+	share atomic.Pointer[store.Share]
 }
 
 // Share returns the users whose work this process takes first; all users until Run has found other processes.
-func (m *Members) Share() core.Share {
+func (m *Members) Share() store.Share {
 	if !m.Known() {
-		return core.NoShare()
+		return store.NoShare()
 	}
 	if s := m.share.Load(); s != nil {
 		return *s
 	}
-	return core.Share{}
+	return store.Share{}
 }
 
 // Run registers this process as a live one. When leaving ends it continues without a share,
@@ -184,7 +184,7 @@ func (m *Members) join(ctx context.Context, leaving bool) {
 	ctx, cancel := context.WithTimeout(ctx, aliveFor/2)
 	defer cancel()
 	now := m.Now()
-	live, freed, err := m.Store.Join(ctx, core.Membership{Worker: m.Worker, Leaving: leaving, Now: now,
+	live, freed, err := m.Store.Join(ctx, store.Membership{Worker: m.Worker, Leaving: leaving, Now: now,
 		Until: now.Add(aliveFor)})
 	if err != nil {
 		m.Log.Warn("heartbeat not stored", zap.Error(err))
@@ -193,9 +193,9 @@ func (m *Members) join(ctx context.Context, leaving bool) {
 	if freed > 0 {
 		m.Log.Info("jobs of a dead process released", zap.Int("jobs", freed))
 	}
-	share := core.Share{N: slices.Index(live, m.Worker), Of: len(live), Grace: shareGrace}
+	share := store.Share{N: slices.Index(live, m.Worker), Of: len(live), Grace: shareGrace}
 	if leaving && len(live) == 0 { // no other process could take the work
-		share = core.Share{}
+		share = store.Share{}
 	}
 	if old := m.share.Swap(&share); old == nil || *old != share || freed > 0 {
 		m.Store.Tell(core.TopicShares)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/store"
 )
 
 // register stores the memberships of processes, as a database does.
@@ -31,7 +32,7 @@ type seat struct {
 	name string
 }
 
-func (s seat) Join(_ context.Context, m core.Membership) (live []string, freed int, err error) {
+func (s seat) Join(_ context.Context, m store.Membership) (live []string, freed int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away {
@@ -151,7 +152,7 @@ func TestAProcessThatDiesIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRegister()
 		a := r.start(t, "a")
-		if _, _, err := (seat{r, "dead"}).Join(t.Context(), core.Membership{Worker: "dead", Now: time.Now(),
+		if _, _, err := (seat{r, "dead"}).Join(t.Context(), store.Membership{Worker: "dead", Now: time.Now(),
 			Until: time.Now().Add(8 * time.Second)}); err != nil {
 			t.Fatal(err)
 		}

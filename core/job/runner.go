@@ -9,12 +9,13 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // DueJobs lists due jobs. It also returns when the next one is due.
 type DueJobs interface {
 	Due(ctx context.Context, queues []string, now time.Time, limit int,
-		share core.Share) ([]core.JobRef, time.Time, error)
+		share store.Share) ([]store.JobRef, time.Time, error)
 }
 
 // Runner finds due jobs of some queues and takes them, at most Workers concurrently. It polls when woken, when the next
@@ -25,11 +26,11 @@ type Runner struct {
 	Queues  []string
 	Workers int
 	// Share returns the users whose work this process takes first; nil: it takes everything.
-	Share func() core.Share
+	Share func() store.Share
 	// Take claims a job and runs it to its end.
-	Take func(ctx context.Context, ref core.JobRef)
+	Take func(ctx context.Context, ref store.JobRef)
 	// Do runs a claimed job to its end; see Begin. nil: there are none.
-	Do   func(ctx context.Context, j *core.Job)
+	Do   func(ctx context.Context, j *store.Job)
 	Poll time.Duration
 	Now  func() time.Time
 	Log  *zap.Logger
@@ -117,7 +118,7 @@ func (r *Runner) Free() bool {
 
 // Begin runs a job that this process claimed when it was enqueued, also if others have taken the
 // last worker meanwhile. When Run has ended, the job waits for its lease to end.
-func (r *Runner) Begin(j *core.Job) {
+func (r *Runner) Begin(j *store.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ctx := r.ctx; ctx != nil {
@@ -182,9 +183,9 @@ func (r *Runner) interval(of int) time.Duration {
 // longestPoll bounds the interval at which a process polls.
 const longestPoll = 10 * time.Second
 
-func (r *Runner) share() core.Share {
+func (r *Runner) share() store.Share {
 	if r.Share == nil {
-		return core.Share{}
+		return store.Share{}
 	}
 	return r.Share()
 }

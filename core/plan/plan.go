@@ -88,7 +88,7 @@ func (m *Plans) New(ctx context.Context, use core.ToolUse, kind core.PlanKind, w
 }
 
 // Accept prepares the proposed tasks after a yes, all or none.
-func (m *Plans) Accept(ctx context.Context, use core.ToolUse, s core.TaskSubject) (out []effect.SetPlan, err error) {
+func (m *Plans) Accept(ctx context.Context, use core.ToolUse, s effect.TaskSubject) (out []effect.SetPlan, err error) {
 	for _, p := range s.Tasks {
 		k := core.Plan{Kind: core.PlanTask, Text: p.Text, DueAt: p.Due, Cron: p.Cron, Zone: p.Zone, Tainted: p.Tainted}
 		if !k.DueAt.After(use.Now) {

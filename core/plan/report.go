@@ -74,7 +74,7 @@ func ask(out *core.Outcome, k core.Plan, run core.Run, at core.IdentityID, langu
 	if at == 0 {
 		return nil
 	}
-	subject, err := json.Marshal(core.TaskSubject{Resume: k.ID})
+	subject, err := json.Marshal(effect.TaskSubject{Resume: k.ID})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 // newHome returns a simulation with one user, in Paris on a Tuesday at noon.
@@ -193,7 +194,7 @@ func TestWhatHindersARun(t *testing.T) {
 			if len(ds) != c.sent {
 				t.Errorf("sent %d times, want %d", len(ds), c.sent)
 			}
-			refs, _, err := f.Due(t.Context(), []string{core.QueueTurn}, f.now, 10, core.Share{})
+			refs, _, err := f.Due(t.Context(), []string{core.QueueTurn}, f.now, 10, store.Share{})
 			f.must(err)
 			if len(refs) > 0 {
 				t.Error("a turn was started")

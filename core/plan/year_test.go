@@ -210,13 +210,13 @@ func (f *fates) look() {
 func (f *fates) answer() {
 	ctx := f.t.Context()
 	for range 1000 {
-		refs, _, err := f.Due(ctx, []string{core.QueueTurn}, f.now, 100, core.Share{})
+		refs, _, err := f.Due(ctx, []string{core.QueueTurn}, f.now, 100, store.Share{})
 		f.must(err)
 		if len(refs) == 0 {
 			return
 		}
 		for _, ref := range refs {
-			t, _, err := f.ClaimTurn(ctx, ref, core.Claim{Worker: "w", Now: f.now, Until: f.now.Add(time.Minute)}, core.Budget{})
+			t, _, err := f.ClaimTurn(ctx, ref, store.Claim{Worker: "w", Now: f.now, Until: f.now.Add(time.Minute)}, core.Budget{})
 			f.must(err)
 			if t == nil {
 				continue
@@ -242,7 +242,7 @@ func (f *fates) deadBy() int {
 // commit stores the result of a task's turn.
 func (f *fates) commit(t *core.Turn) {
 	ctx, text := f.t.Context(), "the news"
-	r := core.Reply{Turn: t, State: core.TurnDone, Now: f.now, Day: f.now.Format(time.DateOnly),
+	r := store.Reply{Turn: t, State: core.TurnDone, Now: f.now, Day: f.now.Format(time.DateOnly),
 		Usage: core.Usage{Prompt: f.rnd.IntN(t.Reserved), Completion: 1}}
 	late := f.plans.Late(t, f.now)
 	if late || f.rnd.IntN(12) == 0 {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 )
 
 // AuditQuery selects audit rows, newest first.
@@ -13,16 +14,16 @@ type AuditQuery struct {
 	All   bool
 	Since time.Time // zero: no bound
 	// Before continues a list after this row, of which At, User and ID are used.
-	Before core.AuditRow
+	Before audit.Row
 	Limit  int
 }
 
 // AuditStore keeps the audit. Rows are written in the transaction of the action.
 type AuditStore interface {
 	// Audit lists rows, newest first, then by user and id.
-	Audit(ctx context.Context, q AuditQuery) ([]core.AuditRow, error)
+	Audit(ctx context.Context, q AuditQuery) ([]audit.Row, error)
 	// PutAudit writes a row for an action that stores nothing else.
-	PutAudit(ctx context.Context, user core.UserID, r core.AuditRow) error
+	PutAudit(ctx context.Context, user core.UserID, r audit.Row) error
 	// SweepAudit removes rows older than before and returns their number.
 	SweepAudit(ctx context.Context, before time.Time) (int, error)
 	// ExpireApprovals closes approvals that have expired and returns their number.
@@ -42,5 +43,5 @@ type CallRecord struct {
 	At          time.Time
 	Changes     bool // the call may have changed something: its entry outlives the turn
 	// Result is recorded in the audit; empty: the call only read.
-	Result core.AuditResult
+	Result audit.Result
 }

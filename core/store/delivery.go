@@ -11,7 +11,7 @@ import (
 type DeliveryStore interface {
 	// ClaimDelivery claims a due delivery job and stores its next part as sending. A part that was already sending is
 	// returned as DeliveryUnknown. nil if another worker has the job.
-	ClaimDelivery(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Delivery, error)
+	ClaimDelivery(ctx context.Context, ref JobRef, c Claim) (*core.Delivery, error)
 	// FinishPart stores the result of part n. If it was sent and another follows,
 	// that one is stored as sending, and more is true; otherwise the job ends or waits.
 	FinishPart(ctx context.Context, d *core.Delivery, n int, r core.PartResult, now time.Time) (more bool, err error)

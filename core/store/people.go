@@ -41,7 +41,7 @@ type PeopleStore interface {
 // LinkStore keeps codes that link addresses to users.
 type LinkStore interface {
 	// LinkCode returns the effect that a code would have for an address. It changes nothing.
-	LinkCode(ctx context.Context, hash string, a core.Address, now time.Time) (core.Link, error)
+	LinkCode(ctx context.Context, hash string, a core.Address, now time.Time) (Link, error)
 	// UseLink uses a code at a stranger's address. It stores the event that holds the
 	// code and the delivery that answers. core.ErrRefused if the code is not valid there,
 	// or the address belongs to a user. A repeated event does nothing.
@@ -56,17 +56,17 @@ type LinkStore interface {
 // MergeStore merges users.
 type MergeStore interface {
 	// Ask stores a request to merge From into Into. core.ErrRefused if they are not two users.
-	Ask(ctx context.Context, m core.Merge) (core.MergeID, error)
+	Ask(ctx context.Context, m Merge) (MergeID, error)
 	// Merges lists unfinished merges, oldest first, at most limit.
-	Merges(ctx context.Context, limit int) ([]core.Merge, error)
+	Merges(ctx context.Context, limit int) ([]Merge, error)
 	// Merge returns a merge, finished or not, or core.ErrNotFound.
-	Merge(ctx context.Context, id core.MergeID) (core.Merge, error)
+	Merge(ctx context.Context, id MergeID) (Merge, error)
 	// Carry moves everything of the source user into the target user, in one transaction, or waits for what is under
 	// way: both users are paused, so nothing of theirs begins, and wait is how long to wait before the next call; 0: the
 	// merge is no longer MergeAsked. The owner is always the target. A merge whose user is gone is done.
-	Carry(ctx context.Context, id core.MergeID, now time.Time) (m core.Merge, wait time.Duration, err error)
+	Carry(ctx context.Context, id MergeID, now time.Time) (m Merge, wait time.Duration, err error)
 	// Told ends MergeTold.
-	Told(ctx context.Context, id core.MergeID) error
+	Told(ctx context.Context, id MergeID) error
 }
 
 // StandingStore reads standing instructions. Effects write them.
@@ -74,4 +74,54 @@ type StandingStore interface {
 	// Instructions lists a user's standing instructions in the order of their addition;
 	// after a merge those of the target user come first.
 	Instructions(ctx context.Context, user core.UserID) ([]core.Instruction, error)
+}
+
+// MergeID identifies a merge. It is counted over all users.
+type MergeID int64
+
+// MergePhase is the progress of a merge.
+type MergePhase string
+
+// Phases of a merge.
+const (
+	MergeAsked MergePhase = "asked" // both sides have said yes
+	MergeTold  MergePhase = "told"  // the users are one, and the person is to be told
+	MergeDone  MergePhase = "done"
+)
+
+// Merge makes one user a part of another, for good. Both sides have said yes to it, so it is kept until it is done.
+type Merge struct {
+	ID   MergeID
+	From core.UserID // the source user
+	Into core.UserID // the target user
+	// Identity is where the merge was requested, and where its end is told: an identity of From, and of Into from
+	// MergeTold on; 0: none.
+	Identity core.IdentityID
+	Phase    MergePhase
+	AskedAt  time.Time
+}
+
+// LinkState is the state of a /link code for an address.
+type LinkState string
+
+// States of a code for an address.
+const (
+	LinkValid  LinkState = "valid"
+	LinkWrong  LinkState = "wrong"  // expired, used by another or never given
+	LinkOwn    LinkState = "own"    // it was made at this address
+	LinkSame   LinkState = "same"   // the address belongs to its user already
+	LinkTaken  LinkState = "taken"  // this address has used it
+	LinkLocked LinkState = "locked" // too many wrong tries
+)
+
+// Link describes the effect that a code would have.
+type Link struct {
+	State LinkState
+	User  core.UserID  // who made the code; 0 unless it is valid or taken
+	Made  core.Address // where a valid code was made
+	Name  string       // of the user who made it
+	Owner bool         // for a valid code: that user is the owner
+	Merge bool         // for a valid code: the address belongs to another user
+	Tries int          // wrong tries of the address so far
+	Until time.Time    // for LinkLocked: when it may try again
 }

@@ -97,7 +97,7 @@ type TextWindow struct {
 	Last    core.MessageID
 	Tokens  int
 	// Passages holds the passages of its messages that have vectors.
-	Passages []core.PassageVector
+	Passages []PassageVector
 }
 
 // EmbeddingFault is a reason why texts have no vectors, and the number of those texts.
@@ -141,7 +141,7 @@ type IndexStore interface {
 	// documents of another analyzer version. It returns the number of documents, those that need no index
 	// included; 0: the index is complete. The index may lag unnoticed, as Match also searches what is not indexed yet.
 	// Edits, redactions, summaries and items are indexed in the transaction that stores them.
-	Index(ctx context.Context, users int, share core.Share) (int, error)
+	Index(ctx context.Context, users int, share Share) (int, error)
 }
 
 // Unwindowed holds messages of a day that are in no window, in order, preceded by Through, the last message in one (0:
@@ -182,7 +182,7 @@ type EmbeddingResult struct {
 	ID       int64
 	Revision int64
 	Vector   []float32
-	Passages []core.PassageVector // of a window
+	Passages []PassageVector // of a window
 	Error    string
 	Tried    string // with Error: the fingerprint of the embedder
 }

@@ -53,9 +53,9 @@ type Append struct {
 	Events   []core.Inbound
 	Messages []core.NewMessage
 	Now      time.Time
-	RunAt    time.Time   // when the turn may start
-	Paused   bool        // no turn
-	Claim    *core.Claim // nil: a worker finds the turn
+	RunAt    time.Time // when the turn may start
+	Paused   bool      // no turn
+	Claim    *Claim    // nil: a worker finds the turn
 	Budget   core.Budget
 	Window   time.Time // new Window of Identity; zero: unchanged
 	// Thread is the destination; 0: the identity's current one. core.ErrNotFound if it does not exist.
@@ -123,7 +123,7 @@ type Hold struct {
 type TurnStore interface {
 	// ClaimTurn claims a due turn job, assigns positions to its inputs and returns the
 	// turn; nil if another worker has the job, it is not due, or nothing is pending.
-	ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim, b core.Budget) (*core.Turn, *Postponed, error)
+	ClaimTurn(ctx context.Context, ref JobRef, c Claim, b core.Budget) (*core.Turn, *Postponed, error)
 	// JoinTurn makes the next pending messages inputs of a running turn, if they are of its identity and day and may be
 	// joined, and reports whether it did. It updates t. core.ErrFenced if the lease was lost.
 	JoinTurn(ctx context.Context, t *core.Turn, now time.Time) (bool, error)
@@ -138,7 +138,7 @@ type TurnStore interface {
 	ReserveMore(ctx context.Context, t *core.Turn, b core.Budget) (bool, error)
 	// Commit writes a reply and ends the turn. Parked deliveries of its identity follow it. With a claim, the first
 	// delivery is stored as claimed, with its first part sending, and returned. core.ErrFenced if the lease was lost.
-	Commit(ctx context.Context, r core.Reply, c *core.Claim) (Committed, error)
+	Commit(ctx context.Context, r Reply, c *Claim) (Committed, error)
 	// RetryTurn returns a failed turn to the queue, to run again at `at`.
 	RetryTurn(ctx context.Context, t *core.Turn, at time.Time, cause string) error
 }
@@ -166,18 +166,18 @@ type WindowQuery struct {
 type Committed struct {
 	Messages []core.MessageID
 	Delivery *core.Delivery
-	Summary  *core.Job // claimed, for a reply with a Summary; nil: none is due, or one is under way
-	Again    bool      // more messages are pending, and a job for them exists
+	Summary  *Job // claimed, for a reply with a Summary; nil: none is due, or one is under way
+	Again    bool // more messages are pending, and a job for them exists
 }
 
 // TurnReader shows turns to people.
 type TurnReader interface {
 	// Turn returns a turn and its snapshot, which is nil until the turn has replied.
-	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
+	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *Snapshot, error)
 	// Turns lists the newest turns, at most limit.
 	Turns(ctx context.Context, user core.UserID, limit int) ([]core.Turn, error)
 	// Epoch returns the epoch that turn id began.
-	Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*core.Epoch, error)
+	Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*Epoch, error)
 	// Messages returns the messages of ids that exist, by position, then time.
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 	// History returns the newest messages of a thread (0: the continuous one) in
@@ -208,7 +208,7 @@ type Backlog struct {
 // QueueStat is the depth of a queue in one state.
 type QueueStat struct {
 	Queue  string
-	State  core.JobState
+	State  JobState
 	Depth  int
 	Oldest time.Time
 }

@@ -16,7 +16,7 @@ type TurnFlags struct {
 // Window holds the store's data for one context, read at one instant. Its size is
 // bounded by the request, never by the history.
 type Window struct {
-	Epoch *core.Epoch // the thread's current one; nil: none yet
+	Epoch *Epoch // the thread's current one; nil: none yet
 	// Messages holds the newest messages with a position, oldest first, up to the turn's inputs; only KindChat.
 	Messages []core.Message
 	// UncoveredBefore counts the uncovered conversation messages older than

@@ -12,15 +12,15 @@ import (
 type SessionStore interface {
 	// SignIn uses up a CodeWeb and starts a session of its user. The store sets s.User
 	// and s.ID. core.ErrRefused if the code is not valid.
-	SignIn(ctx context.Context, codeHash string, s core.Session, now time.Time) (core.Session, error)
+	SignIn(ctx context.Context, codeHash string, s Session, now time.Time) (Session, error)
 	// SignsIn returns the user of a CodeWeb and its expiry without using it, or core.ErrNotFound if it is not valid.
 	SignsIn(ctx context.Context, codeHash string, now time.Time) (u core.User, until time.Time, err error)
 	// Session returns the session of a token's hash and its user, or core.ErrNotFound if there is none or it has expired.
-	Session(ctx context.Context, hash string, now time.Time) (core.Session, core.User, error)
+	Session(ctx context.Context, hash string, now time.Time) (Session, core.User, error)
 	// UseSession records when a session was last used, and extends it.
 	UseSession(ctx context.Context, user core.UserID, id int64, used, expires time.Time) error
 	// Sessions lists a user's sessions that have not expired, last used first.
-	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error)
+	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]Session, error)
 	// EndSession ends a user's session, or all of them if id is 0.
 	EndSession(ctx context.Context, user core.UserID, id int64) error
 }
@@ -97,9 +97,41 @@ type Changes interface {
 // AgentKeyStore stores the keys of personal agents.
 type AgentKeyStore interface {
 	// AddAgentKey stores a key and assigns its ID; seal receives that id and returns Sealed.
-	AddAgentKey(ctx context.Context, k core.AgentKey, seal func(id int64) (string, error)) (core.AgentKey, error)
+	AddAgentKey(ctx context.Context, k AgentKey, seal func(id int64) (string, error)) (AgentKey, error)
 	// AgentKeys lists the keys of all users.
-	AgentKeys(ctx context.Context) ([]core.AgentKey, error)
+	AgentKeys(ctx context.Context) ([]AgentKey, error)
 	// RemoveAgentKey removes a user's key. core.ErrNotFound if there is none.
 	RemoveAgentKey(ctx context.Context, user core.UserID, id int64) error
+}
+
+// Session is one signed-in browser.
+type Session struct {
+	User      core.UserID
+	ID        int64           // unique among all users
+	Hash      string          // hex SHA-256 of the cookie's token
+	Identity  core.IdentityID // where the link was requested; 0: unknown
+	Browser   string          // the browser's name for itself, at most 200 bytes
+	CreatedAt time.Time
+	UsedAt    time.Time
+	Expires   time.Time
+}
+
+// EndsWithout reports whether detaching an identity ends the session.
+func (s Session) EndsWithout(id core.IdentityID) bool { return s.Identity == id || s.Identity == 0 }
+
+// AgentKey is the key of a WhatsApp personal agent, which serves one user.
+type AgentKey struct {
+	ID        int64 // unique among all users
+	User      core.UserID
+	Name      string
+	Sealed    string // the key itself, encrypted; see core/trust/secret
+	CreatedAt time.Time
+}
+
+// PersonalAgent is a personal agent without its key.
+type PersonalAgent struct {
+	ID    int64
+	Name  string
+	Since time.Time
+	Err   error // what is wrong with it; nil: nothing known
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/text/i18n"
 )
@@ -99,15 +100,15 @@ func CodeHash(code string) string {
 // texts are the words of questions and of the audit.
 type texts struct {
 	Yes, No string // on buttons
-	Done    map[core.AuditWhat]string
-	Results map[core.AuditResult]string // those that are not obvious
-	Vias    map[core.Via]string         // other than identities
+	Done    map[audit.What]string
+	Results map[audit.Result]string // those that are not obvious
+	Vias    map[core.Via]string     // other than identities
 }
 
 var say = i18n.In[texts]("trust")
 
 // AuditLine returns a row of the audit as a line: the action, its object and its result.
-func AuditLine(language string, r core.AuditRow) string {
+func AuditLine(language string, r audit.Row) string {
 	out := cmp.Or(say(language).Done[r.What], string(r.What))
 	if r.Tool != "" {
 		out += " `" + strings.ReplaceAll(Line(r.Tool), "`", "'") + "`"
@@ -125,7 +126,7 @@ func AuditLine(language string, r core.AuditRow) string {
 }
 
 // Through returns the actor of a row; identity is the name of the row's identity.
-func Through(language string, r core.AuditRow, identity string) string {
+func Through(language string, r audit.Row, identity string) string {
 	if r.Via == core.ViaIdentity {
 		return cmp.Or(identity, "#"+strconv.FormatInt(r.ViaID, 10))
 	}

@@ -8,19 +8,16 @@ import (
 	"testing"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/trust"
 )
 
-// TestEveryRowIsToldInWords checks that every constant of core/audit.go has a text in each
+// TestEveryRowIsToldInWords checks that every constant of the audit has a text in each
 // language.
 func TestEveryRowIsToldInWords(t *testing.T) {
 	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), "../audit.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	seen := 0
-	ast.Inspect(file, func(n ast.Node) bool {
+	look := func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
 		if !ok || len(spec.Values) != 1 {
 			return true
@@ -29,21 +26,28 @@ func TestEveryRowIsToldInWords(t *testing.T) {
 		kind, _ := spec.Type.(*ast.Ident)
 		for _, language := range []string{"en", "fr"} {
 			switch {
-			case kind.Name == "AuditWhat" && trust.AuditLine(language, core.AuditRow{What: core.AuditWhat(word),
-				Result: core.ResultDone}) == word:
+			case kind.Name == "What" && trust.AuditLine(language, audit.Row{What: audit.What(word),
+				Result: audit.Done}) == word:
 				t.Errorf("%s has no text in %s", word, language)
 			case kind.Name == "Via" && word != "identity" &&
-				trust.Through(language, core.AuditRow{Via: core.Via(word)}, "") == "":
+				trust.Through(language, audit.Row{Via: core.Via(word)}, "") == "":
 				t.Errorf("%s has no text in %s", word, language)
-			case kind.Name == "AuditResult" && word != "done" &&
-				!strings.Contains(trust.AuditLine(language, core.AuditRow{What: core.AuditCall,
-					Result: core.AuditResult(word)}), ": "):
+			case kind.Name == "Result" && word != "done" &&
+				!strings.Contains(trust.AuditLine(language, audit.Row{What: audit.Call,
+					Result: audit.Result(word)}), ": "):
 				t.Errorf("%s has no text in %s", word, language)
 			}
 		}
 		seen++
 		return true
-	})
+	}
+	for _, name := range []string{"../audit.go", "../audit/audit.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, look)
+	}
 	if seen < 30 {
 		t.Errorf("found %d constants, want at least 30", seen)
 	}
@@ -51,16 +55,16 @@ func TestEveryRowIsToldInWords(t *testing.T) {
 
 func TestToldIsOneLine(t *testing.T) {
 	t.Parallel()
-	r := core.AuditRow{What: core.AuditCall, Tool: "shop\n`mail\x1b", Object: "turn", IDs: []int64{4},
-		Result: core.ResultFailed}
+	r := audit.Row{What: audit.Call, Tool: "shop\n`mail\x1b", Object: "turn", IDs: []int64{4},
+		Result: audit.Failed}
 	if got := trust.AuditLine("en", r); got != "Tool called `shop 'mail`: failed" {
 		t.Errorf("got %q", got)
 	}
-	r = core.AuditRow{What: core.AuditForget, Object: "message", IDs: []int64{4, 5, 9}}
+	r = audit.Row{What: audit.Forget, Object: "message", IDs: []int64{4, 5, 9}}
 	if got := trust.AuditLine("fr", r); got != "Messages oubliés #4 +2" {
 		t.Errorf("got %q", got)
 	}
-	if got := trust.Through("en", core.AuditRow{Via: core.ViaKey, ViaID: 7}, ""); got != "program with key #7" {
+	if got := trust.Through("en", audit.Row{Via: core.ViaKey, ViaID: 7}, ""); got != "program with key #7" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/chat/compress/compresstest"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/store"
 )
 
 // AYear writes a year of conversation as JSON Lines.
@@ -32,7 +33,7 @@ func AYear(t *testing.T) string {
 // ShownTurn is the output of `everthread turns show --json --prompt`.
 type ShownTurn struct {
 	ID       int64               `json:"turn_id"`
-	Snapshot core.Snapshot       `json:"context"`
+	Snapshot store.Snapshot      `json:"context"`
 	Prompt   []core.ModelMessage `json:"prompt"`
 }
 

@@ -146,9 +146,9 @@ func isStore(room string) bool   { return strings.HasPrefix(room, "core/store/")
 func isAdapter(room string) bool { return strings.HasPrefix(room, "adapters/") }
 
 // isVocabulary is true for what everybody but a leaf may import beside core: ports and their parameters, effects, and
-// the rows of an export.
+// the rows of searches, the audit and an export.
 func isVocabulary(room string) bool {
-	return slices.Contains([]string{"core/store", "core/effect", "core/archive"}, room)
+	return slices.Contains([]string{"core/store", "core/effect", "core/archive", "core/audit", "core/search"}, room)
 }
 
 // isTier is true for the rooms between features and the vocabulary: features and
@@ -257,7 +257,8 @@ func arrow(from, to string) string {
 	case from == to, to == "core", from == "cmd", isBeside(from):
 		return ""
 	case isVocabulary(from):
-		if from == "core/store" && to == "core/effect" {
+		if from == "core/store" && to == "core/effect" || from == "core/effect" && to == "core/audit" ||
+			from == "core/store" && to == "core/audit" || from == "core/search" && to == "core/store" {
 			return ""
 		}
 		return "the vocabulary imports no feature"

@@ -20,7 +20,7 @@ import (
 // rebuilder returns the same prompt for every snapshot.
 type rebuilder func() ([]core.ModelMessage, error)
 
-func (r rebuilder) Rebuild(context.Context, core.UserID, *core.Snapshot) ([]core.ModelMessage, error) {
+func (r rebuilder) Rebuild(context.Context, core.UserID, *store.Snapshot) ([]core.ModelMessage, error) {
 	return r()
 }
 

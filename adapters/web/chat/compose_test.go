@@ -300,7 +300,7 @@ func writingID(t *core.Turn) string {
 
 // commitFailed makes a turn give up, with an apology.
 func commitFailed(p *webtest.Person, t *core.Turn) error {
-	_, err := p.Store.Commit(p.Context, core.Reply{Turn: t, State: core.TurnFailed, Now: p.Clock.Now(), Error: "no model",
+	_, err := p.Store.Commit(p.Context, store.Reply{Turn: t, State: core.TurnFailed, Now: p.Clock.Now(), Error: "no model",
 		Day: "2026-01-31"}, nil)
 	if err != nil {
 		return err

@@ -242,12 +242,12 @@ func TestTheSummaryAndItsStates(t *testing.T) {
 	done := p.Post("/day/2026-01-31/summary", nil)
 	done.Wants(t, http.StatusSeeOther)
 	p.Get(done.Header.Get("Location")).Wants(t, 200, "A new summary is on its way.", "being rewritten")
-	refs, _, err := w.Store.Due(w.Context, []string{core.QueueSummarize}, w.Clock.Now(), 10, core.Share{})
+	refs, _, err := w.Store.Due(w.Context, []string{core.QueueSummarize}, w.Clock.Now(), 10, store.Share{})
 	w.Must(err)
 	if len(refs) != 1 {
 		t.Fatalf("%d jobs are due", len(refs))
 	}
-	j, err := w.Store.Claim(w.Context, refs[0], core.Claim{Worker: "test", Now: w.Clock.Now(),
+	j, err := w.Store.Claim(w.Context, refs[0], store.Claim{Worker: "test", Now: w.Clock.Now(),
 		Until: w.Clock.Now().Add(time.Minute)})
 	w.Must(err)
 	w.Must(w.Store.FailSummary(w.Context, store.FailedSummary{User: p.User.ID, Segment: core.SegmentID(j.Ref),

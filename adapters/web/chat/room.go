@@ -16,6 +16,7 @@ import (
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/memory/items"
 	"github.com/everthread/everthread/core/plan"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text/i18n"
 )
@@ -49,9 +50,9 @@ type Keeper interface {
 
 // Searcher searches the conversation.
 type Searcher interface {
-	Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error)
+	Search(ctx context.Context, q search.Query) (search.Result, error)
 	// InThreads searches the plain threads.
-	InThreads(ctx context.Context, q core.SearchQuery) (core.ThreadHits, error)
+	InThreads(ctx context.Context, q search.Query) (search.ThreadHits, error)
 	// Marks returns the offsets (start, end) of a query's words in a text.
 	Marks(text, query string) [][2]int
 }
@@ -81,7 +82,7 @@ type Plans interface {
 
 // Rebuilder rebuilds the prompt that a snapshot describes.
 type Rebuilder interface {
-	Rebuild(ctx context.Context, user core.UserID, s *core.Snapshot) ([]core.ModelMessage, error)
+	Rebuild(ctx context.Context, user core.UserID, s *store.Snapshot) ([]core.ModelMessage, error)
 }
 
 // Options configure a Room. Fields without a comment are required.

@@ -12,6 +12,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/memory/items"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/text/day"
 	"github.com/everthread/everthread/core/text/i18n"
 	"github.com/everthread/everthread/core/text/markup"
@@ -176,7 +177,7 @@ func (r *Room) sources(v *web.Visit, here string) ([]option, error) {
 
 func (r *Room) search(v *web.Visit, page *searchView) error {
 	box := page.Box
-	q := core.SearchQuery{User: v.User.ID, Query: box.Query, Matching: true,
+	q := search.Query{User: v.User.ID, Query: box.Query, Matching: true,
 		Limit: maxHits, Now: v.Now, Location: v.Zone, Names: map[string]core.Role{v.User.Name: core.RoleUser},
 		From: box.From, To: box.To, Kind: kinds[box.Kind], Role: sides[box.Who], Channel: box.Channel}
 	if box.Only {
@@ -222,7 +223,7 @@ func (r *Room) search(v *web.Visit, page *searchView) error {
 	return nil
 }
 
-func (r *Room) hit(v *web.Visit, n int, h core.Hit, query string) hit {
+func (r *Room) hit(v *web.Visit, n int, h search.Hit, query string) hit {
 	w := say(v.Lang)
 	if h.Kind == core.DocSummary {
 		return hit{N: n, Title: fmt.Sprintf(w.DaySummary, v.DayName(h.Label)), Path: "/day/" + h.Label + "#summary",
@@ -239,7 +240,7 @@ func (r *Room) hit(v *web.Visit, n int, h core.Hit, query string) hit {
 	return out
 }
 
-func (r *Room) threadHit(v *web.Visit, n int, h core.ThreadHit, query string) hit {
+func (r *Room) threadHit(v *web.Visit, n int, h search.ThreadHit, query string) hit {
 	out := r.said(v, n, h.Message, h.Snippet, query)
 	out.Thread, out.Before, out.After = h.Thread.Title, beside(v, h.Before), beside(v, h.After)
 	return out
@@ -262,7 +263,7 @@ func (r *Room) said(v *web.Visit, n int, m core.Message, snippet, query string) 
 		Path:   path, Snippet: pieces}
 }
 
-func whyFound(v *web.Visit, h core.Hit) []fact {
+func whyFound(v *web.Visit, h search.Hit) []fact {
 	w := say(v.Lang)
 	yes := map[bool]string{true: w.Yes, false: w.No}
 	held := cmp.Or(strings.Join(slices.Sorted(maps.Keys(h.Explain.Terms)), ", "), w.No)
@@ -276,7 +277,7 @@ func whyFound(v *web.Visit, h core.Hit) []fact {
 	return out
 }
 
-func beside(v *web.Visit, b core.Beside) line {
+func beside(v *web.Visit, b search.Beside) line {
 	return line{say(v.Lang).Roles[string(b.Role)], plain(b.Snippet)}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // cut stores a message, and an answer that lacks its end, from a server that does not take everything.
@@ -18,9 +19,9 @@ func cut(p *webtest.Person, asked string, why core.Finish, more ...func(*webtest
 	p.Says(asked, more...)
 	p.Clock.Pass(time.Second)
 	t, now := p.Turn(), p.Clock.Now()
-	_, err := p.Store.Commit(p.Context, core.Reply{Turn: t, State: core.TurnDone, Now: now,
+	_, err := p.Store.Commit(p.Context, store.Reply{Turn: t, State: core.TurnDone, Now: now,
 		Day:      webtest.DayOf(p.User.Settings, now).Label,
-		Snapshot: &core.Snapshot{Model: "thinker", Reduced: []core.Reduction{core.ReducedTools}},
+		Snapshot: &store.Snapshot{Model: "thinker", Reduced: []core.Reduction{core.ReducedTools}},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: "Once upo", SentAt: now,
 			Unfinished: why}}}, nil)
 	p.Must(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text/i18n"
 )
 
@@ -57,7 +58,7 @@ func (r *Room) whyPage(v *web.Visit, m core.Message, path string) error {
 	return v.Page("why", say(v.Lang).WhyTitle, out)
 }
 
-func (r *Room) explain(v *web.Visit, out *why, t core.Turn, s *core.Snapshot) error {
+func (r *Room) explain(v *web.Visit, out *why, t core.Turn, s *store.Snapshot) error {
 	w := say(v.Lang)
 	out.Total, out.Cap = s.Total, s.Cap
 	out.Share = percent(s.Total, s.Cap)
@@ -83,7 +84,7 @@ func (r *Room) explain(v *web.Visit, out *why, t core.Turn, s *core.Snapshot) er
 	return nil
 }
 
-func facts(v *web.Visit, s *core.Snapshot) []fact {
+func facts(v *web.Visit, s *store.Snapshot) []fact {
 	w := say(v.Lang)
 	n := func(x int) string { return i18n.Number(v.Lang, x) }
 	began := w.WhyEpochOn
@@ -128,7 +129,7 @@ func lasted(v *web.Visit, ms int64) string {
 const mostIncluded = 2000
 
 // whyDays adds the days of a prompt's messages.
-func (r *Room) whyDays(v *web.Visit, out *why, t core.Turn, s *core.Snapshot) error {
+func (r *Room) whyDays(v *web.Visit, out *why, t core.Turn, s *store.Snapshot) error {
 	ids := idsOf(s.Messages, mostIncluded)
 	if len(ids) == 0 || t.Mode == core.ModeThread {
 		return nil
@@ -161,7 +162,7 @@ func (r *Room) whyDays(v *web.Visit, out *why, t core.Turn, s *core.Snapshot) er
 }
 
 // whySummaries adds the summaries of a prompt.
-func (r *Room) whySummaries(v *web.Visit, out *why, s *core.Snapshot) error {
+func (r *Room) whySummaries(v *web.Visit, out *why, s *store.Snapshot) error {
 	e, err := r.Store.Epoch(v.Context(), v.User.ID, s.Epoch)
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
@@ -187,7 +188,7 @@ func (r *Room) whySummaries(v *web.Visit, out *why, s *core.Snapshot) error {
 }
 
 // prompted adds the exact prompt, if it can be rebuilt.
-func (r *Room) prompted(v *web.Visit, out *why, s *core.Snapshot) {
+func (r *Room) prompted(v *web.Visit, out *why, s *store.Snapshot) {
 	out.NoPrompt = say(v.Lang).WhyMissing
 	all, err := r.Rebuilder.Rebuild(v.Context(), v.User.ID, s)
 	if err != nil {

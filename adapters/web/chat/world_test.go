@@ -11,6 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/memory/recall"
 	"github.com/everthread/everthread/core/plan"
+	"github.com/everthread/everthread/core/search"
 )
 
 // finder finds messages and summaries that contain the query, and searches threads for
@@ -29,8 +30,8 @@ func newFinder(t testing.TB, w *webtest.World) finder {
 	return finder{w, &recall.Searcher{Plain: w.Store, Analyzer: analyzer, Settings: recall.Default()}}
 }
 
-func (f finder) Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error) {
-	r := core.SearchResult{Mode: "fts"}
+func (f finder) Search(ctx context.Context, q search.Query) (search.Result, error) {
+	r := search.Result{Mode: "fts"}
 	days, err := f.w.Store.Days(ctx, q.User, "", 50)
 	for _, g := range days {
 		if g.Day.Label < q.From || q.To != "" && g.Day.Label > q.To {
@@ -39,7 +40,7 @@ func (f finder) Search(ctx context.Context, q core.SearchQuery) (core.SearchResu
 		all, _ := f.w.Store.Summaries(ctx, q.User, g.ID, 1)
 		for _, s := range all {
 			if strings.Contains(s.Markdown, q.Query) && q.Kind != core.DocMessage && q.Role == "" && q.Channel == "" {
-				r.Hits = append(r.Hits, core.Hit{Kind: core.DocSummary, Segment: g.ID, Label: g.Day.Label, Summary: s,
+				r.Hits = append(r.Hits, search.Hit{Kind: core.DocSummary, Segment: g.ID, Label: g.Day.Label, Summary: s,
 					Snippet: s.Markdown, Score: 0.78})
 			}
 		}
@@ -47,10 +48,10 @@ func (f finder) Search(ctx context.Context, q core.SearchQuery) (core.SearchResu
 		for _, m := range ms {
 			if strings.Contains(m.Text, q.Query) && q.Kind != core.DocSummary && (q.Role == "" || m.Role == q.Role) &&
 				(q.Channel == "" || m.Channel == q.Channel) {
-				r.Hits = append(r.Hits, core.Hit{Kind: core.DocMessage, Segment: g.ID, Label: g.Day.Label, Message: m,
+				r.Hits = append(r.Hits, search.Hit{Kind: core.DocMessage, Segment: g.ID, Label: g.Day.Label, Message: m,
 					Snippet: m.Text, Score: 0.62})
 				if q.Matching {
-					r.Hits[len(r.Hits)-1].After = core.Beside{Message: m.ID + 1, Role: core.RoleAssistant,
+					r.Hits[len(r.Hits)-1].After = search.Beside{Message: m.ID + 1, Role: core.RoleAssistant,
 						Snippet: "What stands\nbeside it"}
 				}
 			}

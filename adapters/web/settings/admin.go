@@ -16,6 +16,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
@@ -278,7 +279,7 @@ func (r *Room) auditPage(v *web.Visit) error {
 		last := rows[auditShown-1]
 		page.Older = fmt.Sprintf("/admin/audit?before=%d-%d-%d", last.At.UnixMilli(), last.User, last.ID)
 	}
-	page.Rows = web.Each(rows, func(r core.AuditRow) shownAudit {
+	page.Rows = web.Each(rows, func(r audit.Row) shownAudit {
 		return shownAudit{When: r.At.In(v.Zone).Format(time.DateTime), Who: called(r.User),
 			What:    strings.ReplaceAll(trust.AuditLine(v.Lang, r), "`", ""),
 			Through: trust.Through(v.Lang, r, fmt.Sprintf(say(v.Lang).Admin.AuditIdentity, strconv.FormatInt(r.ViaID, 10)))}
@@ -287,10 +288,10 @@ func (r *Room) auditPage(v *web.Visit) error {
 }
 
 // auditCursor parses the start of a page.
-func auditCursor(text string) (r core.AuditRow) {
+func auditCursor(text string) (r audit.Row) {
 	var at int64
 	if n, _ := fmt.Sscanf(text, "%d-%d-%d", &at, &r.User, &r.ID); n != 3 {
-		return core.AuditRow{}
+		return audit.Row{}
 	}
 	r.At = time.UnixMilli(at)
 	return r

@@ -184,7 +184,7 @@ func (r *Room) signInLink(v *web.Visit) error {
 	url, code, err := r.Engine.WebLink(u.ID)
 	switch {
 	case err == nil && u.ID != v.User.ID:
-		change := core.AccountSubject{Change: core.ChangeSignIn, Name: u.Name, User: u.ID}
+		change := effects.AccountSubject{Change: effects.ChangeSignIn, Name: u.Name, User: u.ID}
 		if sure, err := r.sure(v, change, "/admin#users", effects.NewWebLink{Code: code}); err != nil || !sure {
 			return err
 		}

@@ -73,7 +73,7 @@ func retried[ID ~int64](v *web.Visit, section, toast string,
 
 type shownQueue struct {
 	Name, Since string
-	Jobs        map[string]string // their number by core.JobState
+	Jobs        map[string]string // their number by store.JobState
 }
 
 type shownJob struct {
@@ -91,7 +91,7 @@ func (r *Room) queues(v *web.Visit, called func(core.UserID) string) ([]shownQue
 	if err != nil {
 		return nil, nil, fmt.Errorf("read jobs: %w", err)
 	}
-	return byQueue(v, stats), web.Each(jobs, func(j core.Job) shownJob {
+	return byQueue(v, stats), web.Each(jobs, func(j store.Job) shownJob {
 		return shownJob{j.User, j.ID, called(j.User), queueName(v, j.Queue),
 			i18n.Number(v.Lang, max(j.Failures, j.Lease.Attempt)), j.Error, ago(v, j.Since)}
 	}), nil
@@ -106,7 +106,7 @@ func byQueue(v *web.Visit, stats []store.QueueStat) []shownQueue {
 				"waiting": "0", "dead": "0"}}
 		}
 		rows[s.Queue].Jobs[string(s.State)] = i18n.Number(v.Lang, s.Depth)
-		if o, ok := oldest[s.Queue]; s.State != core.JobDead && s.Depth > 0 && (!ok || s.Oldest.Before(o.Oldest)) {
+		if o, ok := oldest[s.Queue]; s.State != store.JobDead && s.Depth > 0 && (!ok || s.Oldest.Before(o.Oldest)) {
 			oldest[s.Queue] = s
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/people"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/memory/items"
@@ -86,12 +87,12 @@ func (r *Room) Resume(ctx context.Context) {
 
 // Store holds the data that the room reads, and changes without effects.
 type Store interface {
-	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error)
+	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]store.Session, error)
 	EndSession(ctx context.Context, user core.UserID, id int64) error
 	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
 	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
 	Thread(ctx context.Context, user core.UserID, id core.ThreadID) (core.Thread, error)
-	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
+	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *store.Snapshot, error)
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
 
@@ -113,8 +114,8 @@ type Store interface {
 	Deliveries(ctx context.Context, q store.DeliveryQuery) ([]core.Delivery, error)
 	Redeliver(ctx context.Context, user core.UserID, id core.DeliveryID, now time.Time) error
 	QueueStats(ctx context.Context) ([]store.QueueStat, error)
-	DeadJobs(ctx context.Context, limit int) ([]core.Job, error)
-	Audit(ctx context.Context, q store.AuditQuery) ([]core.AuditRow, error)
+	DeadJobs(ctx context.Context, limit int) ([]store.Job, error)
+	Audit(ctx context.Context, q store.AuditQuery) ([]audit.Row, error)
 	Revive(ctx context.Context, user core.UserID, id core.JobID, now time.Time) error
 }
 
@@ -134,10 +135,10 @@ type People interface {
 	NewLinkCode() (string, error) // for /link
 	// Sure reports whether a user has just confirmed an account change. If so, it has
 	// applied effects and notified all of the user's identities; otherwise it asks on asked.
-	Sure(ctx context.Context, u core.User, s core.Session, c core.AccountSubject,
+	Sure(ctx context.Context, u core.User, s store.Session, c effect.AccountSubject,
 		effects ...core.Effect) (asked core.Identity, sure bool, err error)
 	// Made makes a change that a user requested in a browser, and notifies their identities.
-	Made(ctx context.Context, u core.User, s core.Session, c core.AccountSubject, effects ...core.Effect) error
+	Made(ctx context.Context, u core.User, s store.Session, c effect.AccountSubject, effects ...core.Effect) error
 }
 
 // Engine knows the running channels and handles a user's data as a whole, as engine.Engine does.

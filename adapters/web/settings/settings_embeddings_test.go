@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // endpoint makes vectors of three dimensions for the right key, and counts requests.
@@ -111,7 +112,7 @@ func TestAnEndpointIsTriedAndSaved(t *testing.T) {
 	}
 	pending, err := f.Store.PendingEmbeddings(f.Context, p.User.ID, "custom_http/m@0", 10)
 	f.Must(err)
-	refs, _, err := f.Store.Due(f.Context, []string{core.QueueEmbed}, f.Clock.Now(), 10, core.Share{})
+	refs, _, err := f.Store.Due(f.Context, []string{core.QueueEmbed}, f.Clock.Now(), 10, store.Share{})
 	f.Must(err)
 	if len(pending) != 1 || len(refs) != 1 {
 		t.Errorf("%d texts wait, %d jobs", len(pending), len(refs))

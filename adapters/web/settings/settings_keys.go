@@ -11,6 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/client"
 	"github.com/everthread/everthread/core/accounts/people"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 )
@@ -83,12 +84,12 @@ func (r *Room) addKey(v *web.Visit) error {
 	}
 	switch admin := slices.Contains(k.Scopes, core.CanAdmin); {
 	case err == nil && admin:
-		change := core.AccountSubject{Change: core.ChangeAdminKey, Name: name, Scopes: scopes}
+		change := effect.AccountSubject{Change: effect.ChangeAdminKey, Name: name, Scopes: scopes}
 		if sure, err := r.sure(v, change, "/settings#keys", effect.AddKey{Key: k}); err != nil || !sure {
 			return err
 		}
 	case err == nil:
-		err = r.People.Made(v.Context(), v.User, v.Session, core.AccountSubject{Change: core.ChangeKey, Name: k.Name},
+		err = r.People.Made(v.Context(), v.User, v.Session, effect.AccountSubject{Change: effect.ChangeKey, Name: k.Name},
 			effect.AddKey{Key: k})
 	}
 	if err != nil {
@@ -122,7 +123,7 @@ func (r *Room) fillSessions(v *web.Visit, page *settingsView) error {
 	}
 	page.BrowserKeys = strings.Join(web.Each(keys, func(k core.APIKey) string { return k.Name }), ", ")
 	page.SessionDays = int(v.SessionLife().Hours() / 24)
-	page.Sessions = web.Each(all, func(s core.Session) shownSession {
+	page.Sessions = web.Each(all, func(s store.Session) shownSession {
 		one := shownSession{ID: s.ID, Browser: people.Browser(v.Lang, s.Browser), Used: ago(v, s.UsedAt),
 			This: s.ID == v.Session.ID}
 		if one.This {
@@ -138,7 +139,7 @@ func (r *Room) endSession(v *web.Visit, n int64) error {
 	if err != nil {
 		return fmt.Errorf("read sessions: %w", err)
 	}
-	if !slices.ContainsFunc(all, func(s core.Session) bool { return s.ID == n }) {
+	if !slices.ContainsFunc(all, func(s store.Session) bool { return s.ID == n }) {
 		return core.ErrNotFound
 	}
 	if n == v.Session.ID {
@@ -162,8 +163,8 @@ func (r *Room) browserKeys(v *web.Visit) ([]core.APIKey, error) {
 		return nil, fmt.Errorf("read who made the keys: %w", err)
 	}
 	return slices.DeleteFunc(keys, func(k core.APIKey) bool {
-		return !slices.ContainsFunc(rows, func(a core.AuditRow) bool {
-			return a.What == core.AuditKeyMade && a.Via == core.ViaSession && slices.Contains(a.IDs, k.ID)
+		return !slices.ContainsFunc(rows, func(a audit.Row) bool {
+			return a.What == audit.KeyMade && a.Via == core.ViaSession && slices.Contains(a.IDs, k.ID)
 		})
 	}), nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/people"
 	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -70,7 +71,7 @@ func (r *Room) fillLinks(v *web.Visit, page *settingsView) error {
 	for n := range p.Links {
 		l := &p.Links[n]
 		l.Only = len(p.Links) == 1
-		l.Browsers = slices.ContainsFunc(sessions, func(s core.Session) bool { return s.EndsWithout(l.ID) })
+		l.Browsers = slices.ContainsFunc(sessions, func(s store.Session) bool { return s.EndsWithout(l.ID) })
 	}
 	slices.Sort(own)
 	p.Own = strings.Join(slices.Compact(own), ", ")
@@ -228,7 +229,7 @@ func qrSVG(text string) (template.HTML, error) {
 // Agents stores the keys of personal WhatsApp agents.
 type Agents interface {
 	// List lists a user's agents, oldest first.
-	List(ctx context.Context, user core.UserID) ([]core.PersonalAgent, error)
+	List(ctx context.Context, user core.UserID) ([]store.PersonalAgent, error)
 	// Check tries a key. The text of the error is for the person.
 	Check(ctx context.Context, key string) error
 	// Add stores a key, encrypted.
@@ -278,7 +279,7 @@ func (r *Room) addAgent(v *web.Visit) error {
 	if err := r.Agents.Add(v.Context(), v.User.ID, name, key, v.Now); err != nil {
 		return fmt.Errorf("add an agent: %w", err)
 	}
-	change := core.AccountSubject{Change: core.ChangeAgent, Name: name}
+	change := effect.AccountSubject{Change: effect.ChangeAgent, Name: name}
 	if err := r.People.Made(v.Context(), v.User, v.Session, change); err != nil {
 		return fmt.Errorf("tell of an agent: %w", err)
 	}

@@ -105,7 +105,7 @@ func TestChannelsAreSeenAndChanged(t *testing.T) {
 	}
 	f.Must(f.Store.PutCode(f.Context, core.Code{Kind: core.CodeWeb, Hash: "cli", User: p.User.ID, Created: f.Clock.Now(),
 		Expires: f.Clock.Now().Add(time.Hour)}))
-	_, err := f.Store.SignIn(f.Context, "cli", core.Session{Hash: "cli", CreatedAt: f.Clock.Now(), UsedAt: f.Clock.Now(),
+	_, err := f.Store.SignIn(f.Context, "cli", store.Session{Hash: "cli", CreatedAt: f.Clock.Now(), UsedAt: f.Clock.Now(),
 		Expires: f.Clock.Now().Add(time.Hour)}, f.Clock.Now())
 	f.Must(err)
 	if n := strings.Count(p.Get("/settings").Body, out); n != 4 {
@@ -138,12 +138,12 @@ func TestALinkCodeIsShownOnceAndWorks(t *testing.T) {
 	l, err := f.Store.LinkCode(f.Context, trust.CodeHash(code), core.Address{Channel: "matrix", Account: "1",
 		External: "@new"}, f.Clock.Now())
 	f.Must(err)
-	if l.State != core.LinkValid || l.User != p.User.ID {
+	if l.State != store.LinkValid || l.User != p.User.ID {
 		t.Errorf("got %+v", l)
 	}
 	p.Get("/settings").Lacks(t, code)
 	if l, _ = f.Store.LinkCode(f.Context, trust.CodeHash(code), core.Address{Channel: "matrix", External: "@new"},
-		f.Clock.Now().Add(linkLife+time.Second)); l.State != core.LinkWrong {
+		f.Clock.Now().Add(linkLife+time.Second)); l.State != store.LinkWrong {
 		t.Errorf("after its time: got state %s", l.State)
 	}
 }
@@ -225,7 +225,7 @@ func TestSessionsAreSeenAndEnded(t *testing.T) {
 	p.Get("/settings").Wants(t, 200, "Safari on iPhone", "this one", "Sign out everywhere")
 	all, err := f.Store.Sessions(f.Context, p.User.ID, f.Clock.Now())
 	f.Must(err)
-	i := slices.IndexFunc(all, func(s core.Session) bool { return strings.Contains(s.Browser, "iPhone") })
+	i := slices.IndexFunc(all, func(s store.Session) bool { return strings.Contains(s.Browser, "iPhone") })
 	f.Bob.SignedIn().Post("/settings/sessions/"+fmt.Sprint(all[i].ID)+"/end", nil).Wants(t, http.StatusNotFound)
 	phone.Get("/settings").Wants(t, 200)
 	p.Post("/settings/sessions/"+fmt.Sprint(all[i].ID)+"/end", nil).Elsewhere(t, "/settings#sessions")

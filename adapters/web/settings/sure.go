@@ -31,7 +31,7 @@ type field struct{ Name, Value string }
 // sure reports whether the visitor has just confirmed a change on an identity that was trusted before, and effects have
 // been applied. If not, it asks there and shows a page that says so. A visitor without any other identity is asked on
 // this page, whose form brings the confirmation.
-func (r *Room) sure(v *web.Visit, c core.AccountSubject, back string, effects ...core.Effect) (bool, error) {
+func (r *Room) sure(v *web.Visit, c effect.AccountSubject, back string, effects ...core.Effect) (bool, error) {
 	if code := v.R.PostForm.Get("yes"); v.R.Method == http.MethodPost && code != "" {
 		if err := r.agree(v, c, code); err != nil {
 			return false, err
@@ -59,7 +59,7 @@ func (r *Room) sure(v *web.Visit, c core.AccountSubject, back string, effects ..
 }
 
 // askedHere adds the question about a change to the page that asks it.
-func (r *Room) askedHere(v *web.Visit, c core.AccountSubject, at core.Identity, page askedView) (askedView, error) {
+func (r *Room) askedHere(v *web.Visit, c effect.AccountSubject, at core.Identity, page askedView) (askedView, error) {
 	q, err := r.question(v, c)
 	if err != nil || q.Identity != at.ID {
 		return page, err
@@ -79,7 +79,7 @@ func (r *Room) askedHere(v *web.Visit, c core.AccountSubject, at core.Identity, 
 const recentQuestions = 50
 
 // question returns the open question in this session about a change, or the zero value.
-func (r *Room) question(v *web.Visit, c core.AccountSubject) (core.Approval, error) {
+func (r *Room) question(v *web.Visit, c effect.AccountSubject) (core.Approval, error) {
 	c.Session = v.Session.ID
 	subject, err := json.Marshal(c)
 	if err != nil {
@@ -100,7 +100,7 @@ func (r *Room) question(v *web.Visit, c core.AccountSubject) (core.Approval, err
 
 // agree confirms the open question about a change if it has this code and was asked on
 // the page. A question on another channel can only be answered there.
-func (r *Room) agree(v *web.Visit, c core.AccountSubject, code string) error {
+func (r *Room) agree(v *web.Visit, c effect.AccountSubject, code string) error {
 	q, err := r.question(v, c)
 	if err != nil || q.Code != code {
 		return err

@@ -22,6 +22,7 @@ import (
 	"github.com/everthread/everthread/core/accounts/people"
 	"github.com/everthread/everthread/core/archive/export"
 	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/llm/embed"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/memory/items"
@@ -121,7 +122,7 @@ type agreed struct {
 	w *webtest.World
 }
 
-func (a agreed) Sure(ctx context.Context, u core.User, s core.Session, c core.AccountSubject,
+func (a agreed) Sure(ctx context.Context, u core.User, s store.Session, c effect.AccountSubject,
 	effects ...core.Effect) (core.Identity, bool, error) {
 	return a.w.Yes(ctx, u, s, c, effects...)
 }
@@ -265,15 +266,15 @@ func (f *fakeModels) Seal(key string) (string, error) { return f.sealer.Seal("ke
 // fakeAgents accepts keys that begin with good.
 type fakeAgents struct {
 	mu   sync.Mutex
-	all  []core.PersonalAgent
+	all  []store.PersonalAgent
 	keys map[int64]string
 	of   []core.UserID
 }
 
-func (f *fakeAgents) List(_ context.Context, user core.UserID) ([]core.PersonalAgent, error) {
+func (f *fakeAgents) List(_ context.Context, user core.UserID) ([]store.PersonalAgent, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var out []core.PersonalAgent
+	var out []store.PersonalAgent
 	for i, a := range f.all {
 		if f.of[i] == user {
 			out = append(out, a)
@@ -294,7 +295,7 @@ func (f *fakeAgents) Add(_ context.Context, user core.UserID, name, key string, 
 	defer f.mu.Unlock()
 	id := int64(len(f.keys) + 1)
 	f.keys[id] = key
-	f.all, f.of = append(f.all, core.PersonalAgent{ID: id, Name: name, Since: now}), append(f.of, user)
+	f.all, f.of = append(f.all, store.PersonalAgent{ID: id, Name: name, Since: now}), append(f.of, user)
 	return nil
 }
 

@@ -327,23 +327,23 @@ func (p *Person) APIKey(name string) core.APIKey {
 }
 
 // Dies makes a job a dead letter, and returns it.
-func (p *Person) Dies(why string) core.Job {
+func (p *Person) Dies(why string) store.Job {
 	p.T.Helper()
 	now := p.Clock.Now()
 	p.Must(p.Store.Enqueue(p.Context, store.NewJob{User: p.User.ID, Queue: core.QueueEmbed, Key: core.EmbedKey,
 		RunAt: now}))
-	refs, _, err := p.Store.Due(p.Context, []string{core.QueueEmbed}, now, 100, core.Share{})
+	refs, _, err := p.Store.Due(p.Context, []string{core.QueueEmbed}, now, 100, store.Share{})
 	p.Must(err)
 	for _, ref := range refs {
 		if ref.User == p.User.ID {
-			j, err := p.Store.Claim(p.Context, ref, core.Claim{Worker: "test", Now: now, Until: now.Add(time.Minute)})
+			j, err := p.Store.Claim(p.Context, ref, store.Claim{Worker: "test", Now: now, Until: now.Add(time.Minute)})
 			p.Must(err)
 			p.Must(p.Store.Finish(p.Context, p.User.ID, j.Lease, why))
 			return *j
 		}
 	}
 	p.T.Fatal("no job is due")
-	return core.Job{}
+	return store.Job{}
 }
 
 // Between returns the part of a page between two texts.

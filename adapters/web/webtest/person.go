@@ -43,8 +43,8 @@ func (p *Person) Says(text string, more ...func(*Said)) core.MessageID {
 // Turn claims the waiting turn.
 func (p *Person) Turn() *core.Turn {
 	p.T.Helper()
-	claim := core.Claim{Worker: "test", Now: p.Clock.Now(), Until: p.Clock.Now().Add(time.Minute)}
-	refs, _, err := p.Store.Due(p.Context, []string{core.QueueTurn}, p.Clock.Now(), 10, core.Share{})
+	claim := store.Claim{Worker: "test", Now: p.Clock.Now(), Until: p.Clock.Now().Add(time.Minute)}
+	refs, _, err := p.Store.Due(p.Context, []string{core.QueueTurn}, p.Clock.Now(), 10, store.Share{})
 	p.Must(err)
 	for _, ref := range refs {
 		if ref.User != p.User.ID {
@@ -75,15 +75,15 @@ func (p *Person) Replies(t *core.Turn, text string, before ...core.NewMessage) c
 	for i := range ms {
 		ms[i].Kind, ms[i].SentAt = core.KindChat, now
 	}
-	s := &core.Snapshot{Strategy: "continuous", Epoch: t.ID, NewEpoch: "first", Messages: core.NewIDSet(t.Inputs...),
-		Parts: []core.PartTokens{{Name: "instructions", Tokens: 310}, {Name: "policy", Tokens: 140},
+	s := &store.Snapshot{Strategy: "continuous", Epoch: t.ID, NewEpoch: "first", Messages: core.NewIDSet(t.Inputs...),
+		Parts: []store.PartTokens{{Name: "instructions", Tokens: 310}, {Name: "policy", Tokens: 140},
 			{Name: "last", Tokens: 96}, {Name: "messages", Tokens: 640}}, Thread: 812, Loaded: 12, Included: 9, LeftOut: 3,
 		Session: 1, Trace: "4bf92f3577b34da6a3ce929d0e0e4736",
 		Shortened: 1, OpenLoops: 2, ToolTokens: 1240, Total: 1186, Cap: 6150, Model: "demo",
 		Usage: core.Usage{Prompt: 2431, Cached: 1800, Completion: 64}, FirstTokenMS: 410, TotalMS: 1850, Steps: 1}
-	r := core.Reply{Turn: t, State: core.TurnDone, Now: now, Messages: ms, Snapshot: s,
-		Day: DayOf(p.User.Settings, now).Label, Epoch: &core.Epoch{ID: t.ID, StartedAt: now, Zone: "Europe/Paris",
-			Strategy: "continuous", Head: []core.HeadPart{{Name: "instructions", Text: "Be kind.", Tokens: 310}}},
+	r := store.Reply{Turn: t, State: core.TurnDone, Now: now, Messages: ms, Snapshot: s,
+		Day: DayOf(p.User.Settings, now).Label, Epoch: &store.Epoch{ID: t.ID, StartedAt: now, Zone: "Europe/Paris",
+			Strategy: "continuous", Head: []store.HeadPart{{Name: "instructions", Text: "Be kind.", Tokens: 310}}},
 		Deliveries: []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverReply,
 			Parts: []core.Part{{Text: text}}}}}
 	out, err := p.Store.Commit(p.Context, r, nil)
@@ -115,9 +115,9 @@ func (p *Person) SumsOf(label, markdown string, final bool, covers ...core.Messa
 	now := p.Clock.Now()
 	p.Must(p.Store.Enqueue(p.Context, store.NewJob{User: p.User.ID, Queue: core.QueueSummarize, Key: core.SummaryKey,
 		Ref: int64(g.ID), RunAt: now, Unique: true}))
-	refs, _, err := p.Store.Due(p.Context, []string{core.QueueSummarize}, now, 10, core.Share{})
+	refs, _, err := p.Store.Due(p.Context, []string{core.QueueSummarize}, now, 10, store.Share{})
 	p.Must(err)
-	j, err := p.Store.Claim(p.Context, refs[0], core.Claim{Worker: "test", Now: now, Until: now.Add(time.Minute)})
+	j, err := p.Store.Claim(p.Context, refs[0], store.Claim{Worker: "test", Now: now, Until: now.Add(time.Minute)})
 	p.Must(err)
 	ms, err := p.Store.DayMessages(p.Context, p.User.ID, g.ID, 0, 1000)
 	p.Must(err)
@@ -131,10 +131,10 @@ func (p *Person) SumsOf(label, markdown string, final bool, covers ...core.Messa
 // Deliver completes the pending deliveries to the person's chat.
 func (p *Person) Deliver(state core.DeliveryState, why string) {
 	p.T.Helper()
-	refs, _, err := p.Store.Due(p.Context, []string{core.QueueDeliver + "telegram"}, p.Clock.Now(), 100, core.Share{})
+	refs, _, err := p.Store.Due(p.Context, []string{core.QueueDeliver + "telegram"}, p.Clock.Now(), 100, store.Share{})
 	p.Must(err)
 	for _, ref := range refs {
-		d, err := p.Store.ClaimDelivery(p.Context, ref, core.Claim{Worker: "test", Now: p.Clock.Now(),
+		d, err := p.Store.ClaimDelivery(p.Context, ref, store.Claim{Worker: "test", Now: p.Clock.Now(),
 			Until: p.Clock.Now().Add(time.Minute)})
 		p.Must(err)
 		if d == nil {

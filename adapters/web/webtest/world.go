@@ -27,7 +27,9 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/people"
 	"github.com/everthread/everthread/core/chat/live"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/memory/items"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
@@ -189,12 +191,12 @@ func (g *gate) KeepVoice(ctx context.Context, user core.UserID, f core.File,
 // Signals finds items that contain a text.
 type Signals struct{ *sqlite.Store }
 
-func (s Signals) Items(ctx context.Context, user core.UserID, query string) (core.ItemSignals, error) {
-	out := core.ItemSignals{Mode: "fts"}
+func (s Signals) Items(ctx context.Context, user core.UserID, query string) (search.ItemSignals, error) {
+	out := search.ItemSignals{Mode: "fts"}
 	all, err := s.Store.Items(ctx, store.ItemQuery{User: user, Limit: 1000})
 	for _, i := range all {
 		if strings.Contains(strings.ToLower(i.Content), strings.ToLower(query)) {
-			out.Signals = append(out.Signals, core.ItemSignal{ID: i.ID, FTS: true, Lexical: 1})
+			out.Signals = append(out.Signals, search.ItemSignal{ID: i.ID, FTS: true, Lexical: 1})
 		}
 	}
 	return out, err
@@ -238,7 +240,7 @@ func (w *World) End() {
 }
 
 // Yes is a user who approves every account change.
-func (w *World) Yes(ctx context.Context, u core.User, _ core.Session, c core.AccountSubject,
+func (w *World) Yes(ctx context.Context, u core.User, _ store.Session, c effect.AccountSubject,
 	effects ...core.Effect) (core.Identity, bool, error) {
 	if c.User == 0 {
 		c.User = u.ID

@@ -44,7 +44,7 @@ func TestALinkToThePageWorksOnce(t *testing.T) {
 	code, stored, err := h.NewWebCode(h.owner.ID, 10*time.Minute)
 	must(t, err)
 	must(t, h.Store.PutCode(t.Context(), stored))
-	s := core.Session{Hash: "token", CreatedAt: h.now, UsedAt: h.now, Expires: h.now.Add(time.Hour)}
+	s := store.Session{Hash: "token", CreatedAt: h.now, UsedAt: h.now, Expires: h.now.Add(time.Hour)}
 	got, err := h.SignIn(t.Context(), trust.CodeHash(code), s, h.now.Add(9*time.Minute))
 	if err != nil || got.User != h.owner.ID {
 		t.Errorf("got %+v, %v", got, err)

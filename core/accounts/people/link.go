@@ -45,7 +45,7 @@ func (p *People) link(ctx context.Context, in core.Inbound, code string) (known 
 	}
 	language := cmp.Or(in.Language, p.Settings.Language)
 	in.Text, in.Raw, in.Attachments, in.Quote = "", nil, nil, nil
-	if l.State == core.LinkValid || l.State == core.LinkTaken {
+	if l.State == store.LinkValid || l.State == store.LinkTaken {
 		err := p.UseLink(ctx, trust.CodeHash(code), store.Hold{Event: in, Now: now,
 			Delivery: p.toStranger(in, say(language).LinkAsked)})
 		if !errors.Is(err, core.ErrRefused) {
@@ -62,13 +62,13 @@ func (p *People) toStranger(in core.Inbound, text string) *core.NewDelivery {
 }
 
 // linkRefusal returns the text that a code is wrong, or how long no code is accepted. It does not reveal why.
-func linkRefusal(language string, l core.Link, now time.Time) string {
-	locked := l.State == core.LinkLocked || l.Tries+1 >= core.LinkTries
+func linkRefusal(language string, l store.Link, now time.Time) string {
+	locked := l.State == store.LinkLocked || l.Tries+1 >= core.LinkTries
 	if !locked {
 		return say(language).LinkWrong
 	}
 	wait := int(core.LinkLock.Minutes())
-	if l.State == core.LinkLocked {
+	if l.State == store.LinkLocked {
 		wait = max(1, int(l.Until.Sub(now).Round(time.Minute).Minutes()))
 	}
 	return fmt.Sprintf(say(language).LinkLocked, wait)
@@ -95,7 +95,7 @@ func (p *People) askLink(ctx context.Context, c core.Code) error {
 	if err != nil {
 		return err
 	}
-	l := core.LinkSubject{Hash: c.Hash, Address: c.Address, Name: c.Name, Owner: u.Role == core.RoleOwner}
+	l := effect.LinkSubject{Hash: c.Hash, Address: c.Address, Name: c.Name, Owner: u.Role == core.RoleOwner}
 	switch i, other, err := p.Identify(ctx, c.Address); {
 	case errors.Is(err, core.ErrNotFound):
 	case err != nil:
@@ -165,7 +165,7 @@ func (p *People) language(u core.User) string {
 }
 
 // linkQuestion returns the question whether an address is the user's.
-func linkQuestion(language string, l core.LinkSubject) string {
+func linkQuestion(language string, l effect.LinkSubject) string {
 	w := say(language)
 	lines := []string{fmt.Sprintf(w.LinkQuestion, trust.AddressName(l.Address, l.Name)), w.LinkShares, w.YesOrNo}
 	if l.User != 0 {

@@ -108,7 +108,7 @@ func (h *house) accept() {
 	if len(open) != 1 || open[0].Word != "OWNER" || passed {
 		h.t.Fatalf("asked %+v, passed %v", open, passed)
 	}
-	var l core.LinkSubject
+	var l effect.LinkSubject
 	must(h.t, json.Unmarshal([]byte(open[0].Subject), &l))
 	_, err = h.Store.Note(h.t.Context(), store.Note{User: h.owner.ID, Now: h.now, Effects: []core.Effect{
 		effect.Decide{Approval: open[0].ID, Identity: at.ID, Yes: true, At: h.now}, effect.AcceptLink{Subject: l, At: h.now}}})
@@ -118,11 +118,11 @@ func (h *house) accept() {
 // said delivers the texts that are due, and returns them.
 func (h *house) said() string {
 	h.t.Helper()
-	refs, _, err := h.Due(h.t.Context(), []string{core.QueueDeliver + "telegram"}, h.now, 100, core.Share{})
+	refs, _, err := h.Due(h.t.Context(), []string{core.QueueDeliver + "telegram"}, h.now, 100, store.Share{})
 	must(h.t, err)
 	var all []string
 	for _, ref := range refs {
-		d, err := h.ClaimDelivery(h.t.Context(), ref, core.Claim{Worker: "w", Now: h.now, Until: h.now.Add(time.Minute)})
+		d, err := h.ClaimDelivery(h.t.Context(), ref, store.Claim{Worker: "w", Now: h.now, Until: h.now.Add(time.Minute)})
 		must(h.t, err)
 		all = append(all, written(d.Parts[0].Part))
 		_, err = h.FinishPart(h.t.Context(), d, 0, core.PartResult{State: core.DeliverySent,
@@ -268,7 +268,7 @@ func TestAnAccountOfWhoWasMergedIsTheirHeirs(t *testing.T) {
 	at := core.Address{Channel: "telegram", Account: "42", External: "900"}
 	bo, gone, err := h.Store.Identify(t.Context(), at)
 	must(t, err)
-	id, err := h.Ask(t.Context(), core.Merge{From: gone.ID, Into: h.owner.ID, Identity: bo.ID,
+	id, err := h.Ask(t.Context(), store.Merge{From: gone.ID, Into: h.owner.ID, Identity: bo.ID,
 		AskedAt: h.now})
 	must(t, err)
 	must(t, people.Carry(t.Context(), h.Store, id, func() time.Time { return h.now.Add(time.Minute) }))

@@ -120,11 +120,11 @@ func (v *Merger) All(ctx context.Context) (time.Duration, error) {
 const mergeLease = "merges"
 
 // one carries out a merge, or returns how long it must wait.
-func (v *Merger) one(ctx context.Context, m core.Merge) (wait time.Duration, err error) {
-	if m.Phase == core.MergeAsked {
+func (v *Merger) one(ctx context.Context, m store.Merge) (wait time.Duration, err error) {
+	if m.Phase == store.MergeAsked {
 		began := v.Now()
 		m, wait, err = v.Store.Carry(ctx, m.ID, began)
-		if err != nil || m.Phase != core.MergeTold {
+		if err != nil || m.Phase != store.MergeTold {
 			return wait, err
 		}
 		v.Log.Info("users merged", zap.Int64("from", int64(m.From)), zap.Int64("into", int64(m.Into)),
@@ -138,7 +138,7 @@ func (v *Merger) one(ctx context.Context, m core.Merge) (wait time.Duration, err
 }
 
 // tell tells the identity that requested a merge that it is done.
-func (v *Merger) tell(ctx context.Context, m core.Merge) error {
+func (v *Merger) tell(ctx context.Context, m store.Merge) error {
 	u, err := v.Store.User(ctx, m.Into)
 	if errors.Is(err, core.ErrNotFound) {
 		return nil // the user was deleted, or merged again
@@ -179,13 +179,13 @@ func (v *Merger) doneText(ctx context.Context, u core.User) (string, error) {
 }
 
 // Carry carries a merge out for an operator who waits for it: nobody is told of its end.
-func Carry(ctx context.Context, st store.MergeStore, id core.MergeID, now func() time.Time) error {
+func Carry(ctx context.Context, st store.MergeStore, id store.MergeID, now func() time.Time) error {
 	for {
 		m, wait, err := st.Carry(ctx, id, now())
 		switch {
-		case err != nil || m.Phase == core.MergeDone:
+		case err != nil || m.Phase == store.MergeDone:
 			return err
-		case m.Phase == core.MergeTold:
+		case m.Phase == store.MergeTold:
 			return st.Told(ctx, id)
 		}
 		if job.Wait(ctx, wait); ctx.Err() != nil {

@@ -27,7 +27,7 @@ const recentApprovals = 50
 // up, makes the change by effects (on change.User, if it is set) and notifies all identities; only a deletion is left
 // to the caller. If not, it asks the user, on another identity than the one through which the browser was signed in, if
 // there is one. asked is that identity.
-func (p *People) Sure(ctx context.Context, u core.User, s core.Session, change core.AccountSubject,
+func (p *People) Sure(ctx context.Context, u core.User, s store.Session, change effect.AccountSubject,
 	effects ...core.Effect) (asked core.Identity, sure bool, err error) {
 	change.Session = s.ID
 	subject, err := json.Marshal(change)
@@ -60,10 +60,10 @@ func (p *People) Sure(ctx context.Context, u core.User, s core.Session, change c
 }
 
 // change uses a yes up and makes its change. It returns false if the yes was used meanwhile.
-func (p *People) change(ctx context.Context, u core.User, change core.AccountSubject, yes core.ApprovalID,
+func (p *People) change(ctx context.Context, u core.User, change effect.AccountSubject, yes core.ApprovalID,
 	effects []core.Effect, now time.Time) (bool, error) {
 	p.Crash.At("sure")
-	if change.Change == core.ChangeDelete {
+	if change.Change == effect.ChangeDelete {
 		return true, nil
 	}
 	n, err := p.changeNote(ctx, u, change, "", now)
@@ -101,7 +101,7 @@ func (p *People) identity(ctx context.Context, user core.UserID, id core.Identit
 	return ids[n], true, nil
 }
 
-func (p *People) askAccount(ctx context.Context, u core.User, s core.Session, change core.AccountSubject,
+func (p *People) askAccount(ctx context.Context, u core.User, s store.Session, change effect.AccountSubject,
 	subject string, now time.Time) (core.Identity, error) {
 	at, err := p.trusted(ctx, u, s.Identity)
 	if err != nil {
@@ -116,7 +116,7 @@ func (p *People) askAccount(ctx context.Context, u core.User, s core.Session, ch
 	to := core.Target{Identity: at, Why: "an identity that was trusted before"}
 	browser := Browser(p.language(u), s.Browser)
 	n := p.question(u, to, a, accountQuestion(p.language(u), browser, change))
-	if change.Change == core.ChangeDelete {
+	if change.Change == effect.ChangeDelete {
 		warned, err := p.others(ctx, u, at.ID, fmt.Sprintf(say(p.language(u)).DeletionAsked, plain(browser),
 			trust.AddressName(at.Address, at.Name)))
 		if err != nil {
@@ -163,19 +163,19 @@ func bit(b bool) int {
 }
 
 // accountQuestion returns the question whether the user wants a change.
-func accountQuestion(language, browser string, c core.AccountSubject) string {
+func accountQuestion(language, browser string, c effect.AccountSubject) string {
 	w := say(language)
-	wants := map[core.AccountChange]string{
-		core.ChangeAdminKey: fmt.Sprintf(w.WantsAdminKey, plain(c.Name)),
-		core.ChangeSignIn:   fmt.Sprintf(w.WantsSignIn, plain(c.Name)), core.ChangeDelete: w.WantsDelete,
-		core.ChangeExport: w.WantsExport,
+	wants := map[effect.AccountChange]string{
+		effect.ChangeAdminKey: fmt.Sprintf(w.WantsAdminKey, plain(c.Name)),
+		effect.ChangeSignIn:   fmt.Sprintf(w.WantsSignIn, plain(c.Name)), effect.ChangeDelete: w.WantsDelete,
+		effect.ChangeExport: w.WantsExport,
 	}
 	return fmt.Sprintf(w.AccountQuestion, plain(browser), wants[c.Change])
 }
 
 // changeNote returns the note that makes an account change, and notifies all identities of
 // a user of it and of how to undo it.
-func (p *People) changeNote(ctx context.Context, u core.User, c core.AccountSubject, browser string,
+func (p *People) changeNote(ctx context.Context, u core.User, c effect.AccountSubject, browser string,
 	now time.Time) (store.Note, error) {
 	n := store.Note{User: u.ID, Now: now}
 	text := changeMade(p.language(u), browser, c)
@@ -188,7 +188,7 @@ func (p *People) changeNote(ctx context.Context, u core.User, c core.AccountSubj
 
 // Made makes a change that a user requested in a browser and that lasts longer than it, and notifies all of the user's
 // identities, in one transaction.
-func (p *People) Made(ctx context.Context, u core.User, s core.Session, change core.AccountSubject,
+func (p *People) Made(ctx context.Context, u core.User, s store.Session, change effect.AccountSubject,
 	effects ...core.Effect) error {
 	n, err := p.changeNote(ctx, u, change, s.Browser, p.Now())
 	if err != nil {
@@ -214,15 +214,15 @@ func (p *People) others(ctx context.Context, u core.User, but core.IdentityID,
 }
 
 // changeMade returns the text that an account change was made.
-func changeMade(language, browser string, c core.AccountSubject) string {
+func changeMade(language, browser string, c effect.AccountSubject) string {
 	switch w := say(language); c.Change {
-	case core.ChangeAdminKey:
+	case effect.ChangeAdminKey:
 		return fmt.Sprintf(w.MadeAdminKey, plain(c.Name))
-	case core.ChangeKey:
+	case effect.ChangeKey:
 		return fmt.Sprintf(w.MadeKey, plain(browser), plain(c.Name))
-	case core.ChangeAgent:
+	case effect.ChangeAgent:
 		return fmt.Sprintf(w.MadeAgent, plain(browser), plain(c.Name))
-	case core.ChangeSignIn:
+	case effect.ChangeSignIn:
 		return fmt.Sprintf(w.MadeSignIn, plain(c.Name))
 	default:
 		return w.MadeExport

@@ -13,7 +13,7 @@ import (
 )
 
 // sure asks in a browser whether the owner confirms a change.
-func (h *house) sure(s core.Session, c core.AccountSubject) (core.Identity, bool) {
+func (h *house) sure(s store.Session, c effect.AccountSubject) (core.Identity, bool) {
 	h.t.Helper()
 	u, err := h.Store.User(h.t.Context(), h.owner.ID)
 	must(h.t, err)
@@ -49,7 +49,7 @@ func TestAChangeIsAskedWhereSomebodyElseIs(t *testing.T) {
 	n := 0
 	asked := func(through core.IdentityID) core.Identity {
 		n++
-		at, ok := h.sure(core.Session{ID: 1, Identity: through}, core.AccountSubject{Change: core.ChangeAdminKey,
+		at, ok := h.sure(store.Session{ID: 1, Identity: through}, effect.AccountSubject{Change: effect.ChangeAdminKey,
 			Name: fmt.Sprint("key ", n)})
 		if ok {
 			t.Error("a change counts as confirmed without a yes")
@@ -70,8 +70,8 @@ func TestAChangeIsAskedWhereSomebodyElseIs(t *testing.T) {
 	if got := asked(here.ID); got.ID != here.ID {
 		t.Errorf("the other app is blocked: asked at %+v", got)
 	}
-	waits := core.AccountSubject{Change: core.ChangeExport}
-	if at, _ := h.sure(core.Session{ID: 1}, waits); at.ID != here.ID {
+	waits := effect.AccountSubject{Change: effect.ChangeExport}
+	if at, _ := h.sure(store.Session{ID: 1}, waits); at.ID != here.ID {
 		t.Errorf("an export: asked at %+v", at)
 	}
 	for _, i := range []core.Identity{here, phone} {
@@ -82,7 +82,7 @@ func TestAChangeIsAskedWhereSomebodyElseIs(t *testing.T) {
 	if got := asked(0); got.ID != door.ID {
 		t.Errorf("with the page alone: asked at %+v", got)
 	}
-	if at, ok := h.sure(core.Session{ID: 1}, waits); ok || at.ID != door.ID {
+	if at, ok := h.sure(store.Session{ID: 1}, waits); ok || at.ID != door.ID {
 		t.Errorf("the asked app was unlinked: asked again at %+v", at)
 	}
 }
@@ -90,7 +90,7 @@ func TestAChangeIsAskedWhereSomebodyElseIs(t *testing.T) {
 func TestAYesIsForOneChangeOfOneBrowser(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, people.Pairing)
-	browser, change := core.Session{ID: 7, Browser: "Evil`browser\n"}, core.AccountSubject{Change: core.ChangeAdminKey,
+	browser, change := store.Session{ID: 7, Browser: "Evil`browser\n"}, effect.AccountSubject{Change: effect.ChangeAdminKey,
 		Name: "rob`ot\nyes", Scopes: []string{"admin"}}
 	at, ok := h.sure(browser, change)
 	if again, twice := h.sure(browser, change); ok || twice || again.ID != at.ID {
@@ -103,15 +103,15 @@ func TestAYesIsForOneChangeOfOneBrowser(t *testing.T) {
 		t.Errorf("asked %+v", ms)
 	}
 	for what, x := range map[string]struct {
-		s core.Session
-		c core.AccountSubject
+		s store.Session
+		c effect.AccountSubject
 	}{
-		"another browser": {core.Session{ID: 8}, change},
-		"another name": {browser, core.AccountSubject{Change: core.ChangeAdminKey, Name: "other",
+		"another browser": {store.Session{ID: 8}, change},
+		"another name": {browser, effect.AccountSubject{Change: effect.ChangeAdminKey, Name: "other",
 			Scopes: []string{"admin"}}},
-		"other scopes": {browser, core.AccountSubject{Change: core.ChangeAdminKey, Name: change.Name,
+		"other scopes": {browser, effect.AccountSubject{Change: effect.ChangeAdminKey, Name: change.Name,
 			Scopes: []string{"admin", "read"}}},
-		"another change": {browser, core.AccountSubject{Change: core.ChangeExport}},
+		"another change": {browser, effect.AccountSubject{Change: effect.ChangeExport}},
 	} {
 		if _, ok := h.sure(x.s, x.c); ok {
 			t.Errorf("%s: approval %s counted", what, q.Code)
@@ -156,11 +156,11 @@ func TestAYesMakesTheChangeAndTellsAllOfBoth(t *testing.T) {
 		Settings: core.Settings{Language: "fr"}, CreatedAt: h.now},
 		core.Identity{Address: core.Address{Channel: "telegram", External: "222"}, LastUsed: h.now})
 	must(t, err)
-	change := core.AccountSubject{Change: core.ChangeSignIn, Name: "Bob", User: bob.ID}
-	h.sure(core.Session{ID: 1}, change)
+	change := effect.AccountSubject{Change: effect.ChangeSignIn, Name: "Bob", User: bob.ID}
+	h.sure(store.Session{ID: 1}, change)
 	h.yes()
 	link := effect.NewWebLink{Code: core.Code{Hash: "link", Created: h.now, Expires: h.now.Add(time.Minute)}}
-	if _, ok, err := h.Sure(ctx, h.owner, core.Session{ID: 1}, change, link); err != nil || !ok {
+	if _, ok, err := h.Sure(ctx, h.owner, store.Session{ID: 1}, change, link); err != nil || !ok {
 		t.Fatalf("got %v, %v", ok, err)
 	}
 	if u, _, err := h.Store.SignsIn(ctx, "link", h.now); err != nil || u.ID != bob.ID {
@@ -183,8 +183,8 @@ func TestAYesMakesTheChangeAndTellsAllOfBoth(t *testing.T) {
 func TestADeletionIsToldBeforeItIsDone(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, people.Pairing)
-	s := core.Session{ID: 1, Browser: "Firefox`"}
-	h.sure(s, core.AccountSubject{Change: core.ChangeDelete})
+	s := store.Session{ID: 1, Browser: "Firefox`"}
+	h.sure(s, effect.AccountSubject{Change: effect.ChangeDelete})
 	if got := h.told(h.owner.ID, "telegram"); len(got) != 1 || !strings.Contains(got[0], "Is this you?") {
 		t.Errorf("with one app: got %q", got)
 	}
@@ -194,8 +194,8 @@ func TestADeletionIsToldBeforeItIsDone(t *testing.T) {
 		must(t, err)
 	}
 	s.ID = 2
-	at, _ := h.sure(s, core.AccountSubject{Change: core.ChangeDelete})
-	h.sure(s, core.AccountSubject{Change: core.ChangeDelete}) // again; it was asked already
+	at, _ := h.sure(s, effect.AccountSubject{Change: effect.ChangeDelete})
+	h.sure(s, effect.AccountSubject{Change: effect.ChangeDelete}) // again; it was asked already
 	told := 0
 	for _, channel := range []string{"telegram", "whatsapp", "matrix", "web"} {
 		for _, text := range h.told(h.owner.ID, channel) {

@@ -196,7 +196,7 @@ func (x *export) line(m core.Message) (messageLine, error) {
 			x.paths = append(x.paths, a.Path)
 		}
 		if a.Document != nil && !a.Document.Unread() {
-			x.documents = append(x.documents, core.FileRef{Message: m.ID, Part: len(l.Attachments) - 1})
+			x.documents = append(x.documents, store.FileRef{Message: m.ID, Part: len(l.Attachments) - 1})
 		}
 	}
 	if m.Revision > 0 {

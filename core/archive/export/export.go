@@ -15,6 +15,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/archive"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text/day"
 	"github.com/everthread/everthread/core/text/i18n"
@@ -31,7 +32,7 @@ type Store interface {
 	User(ctx context.Context, id core.UserID) (core.User, error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 	Plans(ctx context.Context, user core.UserID) (store.Plans, error)
-	Audit(ctx context.Context, q store.AuditQuery) ([]core.AuditRow, error)
+	Audit(ctx context.Context, q store.AuditQuery) ([]audit.Row, error)
 }
 
 // Exporter writes exports. All fields are required.
@@ -50,8 +51,8 @@ const (
 )
 
 // Done returns the audit row of an export, which the caller of Write stores.
-func Done(user core.UserID) core.AuditRow {
-	return core.AuditRow{What: core.AuditExport, Object: "user", IDs: []int64{int64(user)}}
+func Done(user core.UserID) audit.Row {
+	return audit.Row{What: audit.Export, Object: "user", IDs: []int64{int64(user)}}
 }
 
 // Write writes the export of a user. progress, if not nil, is called from time to time, and at the end, with the number
@@ -85,7 +86,7 @@ type export struct {
 	labels   map[core.SegmentID]string // of days
 	paths    []string                  // of attachments
 	// documents are the attachments with a known text.
-	documents []core.FileRef
+	documents []store.FileRef
 }
 
 // file begins a file of the export.

@@ -232,17 +232,17 @@ func (w *world) document(at core.Identity) {
 	ctx := w.t.Context()
 	w.say(at, noon, core.NewMessage{Text: "a file", Attachments: []core.Attachment{{Kind: "document", Name: "honey.pdf",
 		Path: "1/h", Document: &core.Document{Kind: "pdf", State: core.DocumentReading}}}})
-	refs, _, err := w.st.Due(ctx, []string{core.QueueDocument}, noon.Add(time.Hour), 1, core.Share{})
+	refs, _, err := w.st.Due(ctx, []string{core.QueueDocument}, noon.Add(time.Hour), 1, store.Share{})
 	if err != nil || len(refs) != 1 {
 		w.t.Fatalf("%d files to be read, %v", len(refs), err)
 	}
-	j, err := w.st.Claim(ctx, refs[0], core.Claim{Worker: "w", Now: noon, Until: noon.Add(time.Hour)})
+	j, err := w.st.Claim(ctx, refs[0], store.Claim{Worker: "w", Now: noon, Until: noon.Add(time.Hour)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	file := core.FileRef{Message: core.MessageID(j.Ref)}
+	file := store.FileRef{Message: core.MessageID(j.Ref)}
 	err = errors.Join(w.st.PutFilePages(ctx, store.PutFilePages{User: at.User, File: file, Lease: j.Lease, Now: noon,
-		Pages: []core.FilePage{{Number: 1, Name: "honey.pdf", Kind: "pdf", Title: "Bees", Text: "nectar of lime"}}}),
+		Pages: []store.FilePage{{Number: 1, Name: "honey.pdf", Kind: "pdf", Title: "Bees", Text: "nectar of lime"}}}),
 		w.st.SetAttachment(ctx, store.Fetched{User: at.User, Message: file.Message, Lease: j.Lease,
 			Attachment: core.Attachment{Kind: "document", Name: "honey.pdf",
 				Document: &core.Document{Kind: "pdf", State: core.DocumentRead, Pages: 1}}}))

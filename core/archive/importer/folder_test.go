@@ -10,6 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/archive/importer"
 	"github.com/everthread/everthread/core/files/document"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/storetest"
 )
 
@@ -80,7 +81,7 @@ func TestAFolderIsTakenIn(t *testing.T) {
 		!ms[0].SentAt.Equal(now.Add(-48*time.Hour)) {
 		t.Errorf("message %+v", ms[0])
 	}
-	refs, _, err := w.st.Due(t.Context(), []string{core.QueueDocument}, now.Add(time.Hour), 10, core.Share{})
+	refs, _, err := w.st.Due(t.Context(), []string{core.QueueDocument}, now.Add(time.Hour), 10, store.Share{})
 	if err != nil || len(refs) != 1 { // one after another
 		t.Errorf("jobs %v, %v", refs, err)
 	}

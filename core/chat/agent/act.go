@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
@@ -242,7 +243,7 @@ const unknownEnd = "the call was begun before, and how it ended is not known: it
 func (r *run) unknown(ctx context.Context, tool core.Tool, c core.ToolUse, e store.CallRecord) done {
 	d := failed(unknownEnd)
 	e.Text += d.Text
-	d.err = r.record(ctx, tool, c, e, core.ResultUnknown)
+	d.err = r.record(ctx, tool, c, e, audit.Unknown)
 	return d
 }
 

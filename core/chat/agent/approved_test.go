@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/llm/llmtest"
 	"github.com/everthread/everthread/core/store"
 )
@@ -14,7 +15,7 @@ import (
 // auditJournal is a journal that records audit results.
 type auditJournal struct {
 	memoryJournal
-	told []core.AuditResult
+	told []audit.Result
 }
 
 func (j *auditJournal) Record(ctx context.Context, u core.UserID, c store.CallRecord) error {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/store"
 )
 
@@ -95,7 +96,7 @@ func (r *run) approved(ctx context.Context, call core.ToolCall) done {
 	case !ok:
 		return failed("the tool %q is not there any more", head(call.Name))
 	}
-	err := r.record(ctx, tool, c, e, core.ResultBegun)
+	err := r.record(ctx, tool, c, e, audit.Begun)
 	if errors.Is(err, core.ErrRefused) { // another process was faster
 		return failed(unknownEnd)
 	}
@@ -138,10 +139,10 @@ func entry(c core.ToolUse, call core.ToolCall) store.CallRecord {
 
 // record stores a call in the journal, and in the audit unless the tool only reads.
 func (r *run) record(ctx context.Context, tool core.Tool, c core.ToolUse, e store.CallRecord,
-	result core.AuditResult) error {
+	result audit.Result) error {
 	e.At = r.Now()
 	if changes(tool) {
-		e.Result, e.Changes = result, result != core.ResultFailed
+		e.Result, e.Changes = result, result != audit.Failed
 	}
 	if err := r.Journal.Record(ctx, c.User, e); err != nil {
 		return fmt.Errorf("record tool call: %w", err)
@@ -150,14 +151,14 @@ func (r *run) record(ctx context.Context, tool core.Tool, c core.ToolUse, e stor
 }
 
 // result returns the result of a call for the audit.
-func (d done) result() core.AuditResult {
+func (d done) result() audit.Result {
 	switch {
 	case d.unsure:
-		return core.ResultUnknown
+		return audit.Unknown
 	case d.failed:
-		return core.ResultFailed
+		return audit.Failed
 	}
-	return core.ResultDone
+	return audit.Done
 }
 
 // counterfactual holds the calls that the model would make if it had not read foreign words. A call that it makes in

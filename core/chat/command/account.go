@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text/i18n"
@@ -18,7 +19,7 @@ import (
 
 // undoable is an account change with the effects that undo it.
 type undoable struct {
-	row     core.AuditRow
+	row     audit.Row
 	effects []core.Effect
 }
 
@@ -78,11 +79,11 @@ func (c *Commands) undoables(ctx context.Context, r *request) ([]undoable, error
 		var effects []core.Effect
 		for _, id := range row.IDs {
 			switch {
-			case row.What == core.AuditKeyMade && slices.ContainsFunc(keys, func(k core.APIKey) bool { return k.ID == id }):
+			case row.What == audit.KeyMade && slices.ContainsFunc(keys, func(k core.APIKey) bool { return k.ID == id }):
 				effects = append(effects, effect.RevokeKey{Key: id})
-			case row.What == core.AuditSignIn && slices.ContainsFunc(sessions, func(s core.Session) bool { return s.ID == id }):
+			case row.What == audit.SignIn && slices.ContainsFunc(sessions, func(s store.Session) bool { return s.ID == id }):
 				effects = append(effects, effect.EndSession{Session: id})
-			case row.What == core.AuditLink && row.Object == "identity" && linked(id):
+			case row.What == audit.Link && row.Object == "identity" && linked(id):
 				effects = append(effects, effect.Unlink{Identity: core.IdentityID(id), At: r.now})
 			}
 		}
@@ -122,7 +123,7 @@ func (c *Commands) mine(ctx context.Context, r *request) (core.Outcome, error) {
 	for _, i := range ids {
 		names[int64(i.ID)] = placeName(i)
 	}
-	return list(r.words.MineTitle, rows, func(row core.AuditRow) string {
+	return list(r.words.MineTitle, rows, func(row audit.Row) string {
 		at := row.At.In(c.location(r)).Format("2006-01-02 15:04")
 		through := trust.Through(r.lang, row, cmp.Or(names[row.ViaID], r.words.MineGone))
 		return "- " + at + " · " + trust.AuditLine(r.lang, row) + " · " + through

@@ -196,7 +196,7 @@ func (w *world) browser(of, through core.Address) {
 	_, u := w.identify(of)
 	must(w.t, w.PutCode(w.ctx, core.Code{Kind: core.CodeWeb, Hash: "link", User: u.ID, Address: through, Created: w.now,
 		Expires: w.now.Add(time.Hour)}))
-	_, err := w.SignIn(w.ctx, "link", core.Session{Hash: "session", CreatedAt: w.now, UsedAt: w.now,
+	_, err := w.SignIn(w.ctx, "link", store.Session{Hash: "session", CreatedAt: w.now, UsedAt: w.now,
 		Expires: w.now.Add(time.Hour)}, w.now)
 	must(w.t, err)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -152,7 +153,7 @@ func (c *Commands) join(r *request, q core.Approval, yes bool) (core.Outcome, er
 	if !yes {
 		return r.say(r.words.LinkDeclined), nil
 	}
-	l, err := subject[core.LinkSubject](q)
+	l, err := subject[effect.LinkSubject](q)
 	if err != nil {
 		return core.Outcome{}, err
 	}
@@ -164,7 +165,7 @@ func (c *Commands) join(r *request, q core.Approval, yes bool) (core.Outcome, er
 
 // acceptLink links the address that used a code, or merges its user, after a yes.
 func (c *Commands) acceptLink(r *request, q core.Approval, yes bool) (core.Outcome, error) {
-	l, err := subject[core.LinkSubject](q)
+	l, err := subject[effect.LinkSubject](q)
 	if err != nil {
 		return core.Outcome{}, err
 	}
@@ -183,9 +184,9 @@ func (c *Commands) acceptLink(r *request, q core.Approval, yes bool) (core.Outco
 }
 
 // askJoin asks a user who used a code whether to merge with the user who made it.
-func (c *Commands) askJoin(r *request, hash string, l core.Link) (core.Outcome, error) {
+func (c *Commands) askJoin(r *request, hash string, l store.Link) (core.Outcome, error) {
 	owner := l.Owner || r.user.Role == core.RoleOwner
-	s := core.LinkSubject{Hash: hash, User: l.User, Address: l.Made, Name: l.Name, Owner: owner}
+	s := effect.LinkSubject{Hash: hash, User: l.User, Address: l.Made, Name: l.Name, Owner: owner}
 	subject, err := json.Marshal(s)
 	if err != nil {
 		return core.Outcome{}, err

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
@@ -31,13 +32,13 @@ type Store interface {
 	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
 		limit int) ([]core.Message, error)
 	Summaries(ctx context.Context, user core.UserID, id core.SegmentID, limit int) ([]core.Summary, error)
-	LinkCode(ctx context.Context, hash string, a core.Address, now time.Time) (core.Link, error)
+	LinkCode(ctx context.Context, hash string, a core.Address, now time.Time) (store.Link, error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 	OpenApprovals(ctx context.Context, user core.UserID, identity core.IdentityID,
 		now time.Time) (open []core.Approval, passed bool, err error)
-	Audit(ctx context.Context, q store.AuditQuery) ([]core.AuditRow, error)
+	Audit(ctx context.Context, q store.AuditQuery) ([]audit.Row, error)
 	APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error)
-	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error)
+	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]store.Session, error)
 	Undoable(ctx context.Context, user core.UserID, id int64, now time.Time) (effect.Undoable, error)
 	Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error)
 	SpeechTrouble(ctx context.Context, user core.UserID) (cause string, since time.Time, err error)
@@ -247,8 +248,8 @@ func (c *Commands) request(u core.User, i core.Identity, in core.Inbound, now ti
 func (c *Commands) run(ctx context.Context, r *request, cmd command) (core.Outcome, error) {
 	refused := func(out core.Outcome) (core.Outcome, error) {
 		if cmd.needs == core.CanAccount || cmd.needs == core.CanAdmin {
-			out.Effects = []core.Effect{effect.Tell{Row: core.AuditRow{What: core.AuditCommand, Tool: cmd.name,
-				Result: core.ResultRefused}}}
+			out.Effects = []core.Effect{effect.Tell{Row: audit.Row{What: audit.Command, Tool: cmd.name,
+				Result: audit.Refused}}}
 		}
 		return out, nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/text/day"
 	"github.com/everthread/everthread/core/text/i18n"
 	"github.com/everthread/everthread/core/text/markup"
@@ -280,7 +281,7 @@ func (c *Commands) left(ctx context.Context, g core.Segment) (all []core.Message
 
 // Searcher searches the continuous thread.
 type Searcher interface {
-	Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error)
+	Search(ctx context.Context, q search.Query) (search.Result, error)
 }
 
 // found bounds the hits of a search that are shown.
@@ -290,7 +291,7 @@ func (c *Commands) search(ctx context.Context, r *request) (core.Outcome, error)
 	if r.arg == "" {
 		return r.say(r.words.SearchWhat), nil
 	}
-	q := core.SearchQuery{User: r.user.ID, Query: r.arg, Matching: true, Limit: found, Now: r.now, Location: c.location(r)}
+	q := search.Query{User: r.user.ID, Query: r.arg, Matching: true, Limit: found, Now: r.now, Location: c.location(r)}
 	if r.user.Name != "" {
 		q.Names = map[string]core.Role{r.user.Name: core.RoleUser}
 	}
@@ -312,7 +313,7 @@ func (c *Commands) search(ctx context.Context, r *request) (core.Outcome, error)
 }
 
 // hit shows a hit with its time, author and text, and with the messages around it.
-func (c *Commands) hit(r *request, h core.Hit) string {
+func (c *Commands) hit(r *request, h search.Hit) string {
 	r.mark(h.Foreign())
 	when := c.name(r, h.Label)
 	if h.Kind == core.DocSummary {

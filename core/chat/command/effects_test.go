@@ -192,7 +192,7 @@ func TestStopEndsAWaitingTurn(t *testing.T) {
 	out, err := w.Append(w.ctx, store.Append{User: u.ID, Identity: i.ID, Events: []core.Inbound{e},
 		Now: w.now, RunAt: w.now, Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat,
 			Text: "hello?", SentAt: w.now, Day: dayOf(u.Settings, w.now)}},
-		Claim:  &core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)},
+		Claim:  &store.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)},
 		Budget: core.Budget{TokensPerDay: 1000, Reserve: 600, Day: "2026-11-19", NextDay: w.now.Add(time.Hour)}})
 	must(t, err)
 	must(t, w.RetryTurn(w.ctx, out.Turn, w.now.Add(time.Hour), "the model is down"))
@@ -205,7 +205,7 @@ func TestStopEndsAWaitingTurn(t *testing.T) {
 	if _, reserved, err := w.UsageOf(w.ctx, u.ID, "2026-11-19"); err != nil || reserved != 0 {
 		t.Errorf("%d tokens are still reserved, %v", reserved, err)
 	}
-	refs, next, err := w.Due(w.ctx, []string{core.QueueTurn}, w.now.Add(2*time.Hour), 10, core.Share{})
+	refs, next, err := w.Due(w.ctx, []string{core.QueueTurn}, w.now.Add(2*time.Hour), 10, store.Share{})
 	if err != nil || len(refs) != 0 || !next.IsZero() {
 		t.Errorf("jobs are left: %v, %v, %v", refs, next, err)
 	}
@@ -230,7 +230,7 @@ func TestRetryRunsAWaitingTurnNow(t *testing.T) {
 	w := newWorld(t, "en")
 	failing(w)
 	w.send(w.ada, "/retry")
-	refs, _, err := w.Due(w.ctx, []string{core.QueueTurn}, w.now, 10, core.Share{})
+	refs, _, err := w.Due(w.ctx, []string{core.QueueTurn}, w.now, 10, store.Share{})
 	if err != nil || len(refs) != 1 {
 		t.Errorf("due: %v, %v", refs, err)
 	}
@@ -324,7 +324,7 @@ func TestContinue_lastAnswer(t *testing.T) {
 	w := newWorld(t, "en")
 	answer := func(asked string, m core.NewMessage) {
 		m.Role, m.Kind, m.SentAt = core.RoleAssistant, core.KindChat, w.now
-		_, err := w.Commit(w.ctx, core.Reply{Turn: w.say(w.ada, asked, true).Turn, State: core.TurnDone, Now: w.now,
+		_, err := w.Commit(w.ctx, store.Reply{Turn: w.say(w.ada, asked, true).Turn, State: core.TurnDone, Now: w.now,
 			Day: "2026-11-19", Messages: []core.NewMessage{m}}, nil)
 		must(t, err)
 	}

@@ -24,7 +24,7 @@ func TestAnswer_marksForeignWords(t *testing.T) {
 		must(t, err)
 	}
 	forwarded := w.say(w.ada, "a "+word+" for sale", true)
-	_, err := w.Commit(w.ctx, core.Reply{Turn: forwarded.Turn, State: core.TurnDone, Now: w.now, Day: "2026-11-19",
+	_, err := w.Commit(w.ctx, store.Reply{Turn: forwarded.Turn, State: core.TurnDone, Now: w.now, Day: "2026-11-19",
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: "A " + word + ".", Tainted: true,
 			SentAt: w.now}}}, nil)
 	must(t, err)

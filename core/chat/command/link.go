@@ -13,6 +13,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -27,18 +28,18 @@ func (c *Commands) link(ctx context.Context, r *request) (core.Outcome, error) {
 		return core.Outcome{}, err
 	}
 	switch l.State {
-	case core.LinkOwn:
+	case store.LinkOwn:
 		return r.say(r.words.LinkOwn), nil
-	case core.LinkSame:
+	case store.LinkSame:
 		return r.say(r.words.LinkSame), nil
-	case core.LinkTaken:
+	case store.LinkTaken:
 		if l.User == r.user.ID {
 			return r.say(r.words.Linked), nil
 		}
 		return r.say(r.words.LinkWaits), nil
-	case core.LinkLocked:
+	case store.LinkLocked:
 		return r.sayf(r.words.LinkLocked, minutes(l.Until.Sub(r.now))), nil
-	case core.LinkValid:
+	case store.LinkValid:
 		return c.askJoin(r, hash, l)
 	}
 	out := r.say(r.words.LinkWrong)
@@ -140,7 +141,7 @@ func (c *Commands) unlink(ctx context.Context, r *request) (core.Outcome, error)
 	}
 	out := r.sayf(r.words.Unlinked, placeName(i))
 	sessions, err := c.Store.Sessions(ctx, r.user.ID, r.now)
-	if slices.ContainsFunc(sessions, func(s core.Session) bool { return s.EndsWithout(i.ID) }) {
+	if slices.ContainsFunc(sessions, func(s store.Session) bool { return s.EndsWithout(i.ID) }) {
 		out.Text += " " + r.words.UnlinkedBrowsers
 	}
 	return out.With(effect.Unlink{Identity: i.ID, At: r.now}), err

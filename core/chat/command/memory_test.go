@@ -96,9 +96,9 @@ func TestArchivedItemIsGone(t *testing.T) {
 func (w *world) propose(a core.Address, code string, texts ...string) core.MessageID {
 	w.t.Helper()
 	turn := w.say(a, "please", true).Turn
-	subject, err := json.Marshal(core.StandingSubject{Texts: texts, Source: turn.Inputs[0]})
+	subject, err := json.Marshal(effect.StandingSubject{Texts: texts, Source: turn.Inputs[0]})
 	must(w.t, err)
-	_, err = w.Commit(w.ctx, core.Reply{Turn: turn, State: core.TurnDone, Now: w.now, Day: "2026-11-19",
+	_, err = w.Commit(w.ctx, store.Reply{Turn: turn, State: core.TurnDone, Now: w.now, Day: "2026-11-19",
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: "Always?", Tokens: 5,
 			SentAt: w.now}},
 		Effects: []core.Effect{effect.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveStanding,

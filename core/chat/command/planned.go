@@ -20,7 +20,7 @@ type Plans interface {
 	// OpenPlans lists the active and paused plans of a kind, soonest first.
 	OpenPlans(ctx context.Context, user core.UserID, kind core.PlanKind, limit int) ([]core.Plan, error)
 	// Accept prepares the proposed tasks after a yes, all or none.
-	Accept(ctx context.Context, use core.ToolUse, s core.TaskSubject) ([]effect.SetPlan, error)
+	Accept(ctx context.Context, use core.ToolUse, s effect.TaskSubject) ([]effect.SetPlan, error)
 	// Resume prepares the resumption of a paused task.
 	Resume(ctx context.Context, use core.ToolUse, id core.PlanID) (core.Plan, effect.ResumePlan, error)
 	// Sent lists the deliveries of messages.
@@ -214,7 +214,7 @@ func (c *Commands) resumeTask(ctx context.Context, r *request, id core.PlanID) (
 
 // acceptTask answers a proposal of the assistant, or the question whether to resume a failed task.
 func (c *Commands) acceptTask(ctx context.Context, r *request, q core.Approval, yes bool) (core.Outcome, error) {
-	s, err := subject[core.TaskSubject](q)
+	s, err := subject[effect.TaskSubject](q)
 	if err != nil {
 		return core.Outcome{}, err
 	}

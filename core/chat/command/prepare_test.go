@@ -107,9 +107,9 @@ func receipts(w *world) {
 func (w *world) finish(state core.DeliveryState) {
 	w.t.Helper()
 	if state == core.DeliverySent || state == core.DeliveryFailed {
-		refs, _, err := w.Due(w.ctx, []string{core.QueueDeliver + "telegram"}, w.now, 100, core.Share{})
+		refs, _, err := w.Due(w.ctx, []string{core.QueueDeliver + "telegram"}, w.now, 100, store.Share{})
 		must(w.t, err)
-		d, err := w.ClaimDelivery(w.ctx, refs[0], core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
+		d, err := w.ClaimDelivery(w.ctx, refs[0], store.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
 		must(w.t, err)
 		_, err = w.FinishPart(w.ctx, d, 0, core.PartResult{State: state, Error: "no"}, w.now)
 		must(w.t, err)
@@ -130,9 +130,9 @@ func (w *world) mute() {
 	for _, who := range []core.Address{w.ada, w.bo} {
 		_, u := w.identify(who)
 		must(w.t, w.Enqueue(w.ctx, store.NewJob{User: u.ID, Queue: core.QueueSpeak, Key: core.SpeakKey, Ref: 1, RunAt: w.now}))
-		refs, _, err := w.Due(w.ctx, []string{core.QueueSpeak}, w.now, 10, core.Share{})
+		refs, _, err := w.Due(w.ctx, []string{core.QueueSpeak}, w.now, 10, store.Share{})
 		must(w.t, err)
-		j, err := w.Claim(w.ctx, refs[0], core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
+		j, err := w.Claim(w.ctx, refs[0], store.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
 		must(w.t, err)
 		must(w.t, w.Unspoken(w.ctx, u.ID, j.Lease, "speak: the key was refused, check speech.api_key: `no`"))
 	}

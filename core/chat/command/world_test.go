@@ -16,6 +16,7 @@ import (
 	"github.com/everthread/everthread/core/memory/items"
 	"github.com/everthread/everthread/core/memory/standing"
 	"github.com/everthread/everthread/core/plan"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
@@ -114,7 +115,7 @@ func (w *world) say(a core.Address, text string, claim bool) store.Appended {
 		Paused: u.Settings.Paused, Budget: w.budget, Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat,
 			Text: text, Tokens: 5, SentAt: w.now, Day: dayOf(u.Settings, w.now)}}}
 	if claim {
-		in.Claim = &core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)}
+		in.Claim = &store.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)}
 	}
 	out, err := w.Append(w.ctx, in)
 	must(w.t, err)
@@ -126,7 +127,7 @@ func (w *world) say(a core.Address, text string, claim bool) store.Appended {
 func (w *world) talk(a core.Address, text string) string {
 	w.t.Helper()
 	turn := w.say(a, text, true).Turn
-	_, err := w.Commit(w.ctx, core.Reply{Turn: turn, State: core.TurnDone, Now: w.now, Day: "2026-11-19",
+	_, err := w.Commit(w.ctx, store.Reply{Turn: turn, State: core.TurnDone, Now: w.now, Day: "2026-11-19",
 		Usage: core.Usage{Prompt: 12000, Completion: 345},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: "You said: " + text,
 			Tokens: 5, SentAt: w.now}},
@@ -140,10 +141,10 @@ func (w *world) talk(a core.Address, text string) string {
 func (w *world) deliver() (native string) {
 	w.t.Helper()
 	refs, _, err := w.Due(w.ctx, []string{core.QueueDeliver + "telegram", core.QueueDeliver + "terminal"}, w.now,
-		100, core.Share{})
+		100, store.Share{})
 	must(w.t, err)
 	for _, ref := range refs {
-		d, err := w.ClaimDelivery(w.ctx, ref, core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
+		d, err := w.ClaimDelivery(w.ctx, ref, store.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
 		must(w.t, err)
 		native = fmt.Sprintf("n%d", w.n)
 		_, err = w.FinishPart(w.ctx, d, 0, core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: native}},
@@ -183,13 +184,13 @@ func (w *world) job(u core.UserID, segment int64) core.Lease {
 	w.t.Helper()
 	must(w.t, w.Enqueue(w.ctx, store.NewJob{User: u, Queue: core.QueueSummarize, Key: core.SummaryKey, Ref: segment,
 		RunAt: w.now, Unique: true}))
-	refs, _, err := w.Due(w.ctx, []string{core.QueueSummarize}, w.now, 10, core.Share{})
+	refs, _, err := w.Due(w.ctx, []string{core.QueueSummarize}, w.now, 10, store.Share{})
 	must(w.t, err)
 	for _, ref := range refs {
 		if ref.User != u {
 			continue
 		}
-		j, err := w.Claim(w.ctx, ref, core.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
+		j, err := w.Claim(w.ctx, ref, store.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
 		must(w.t, err)
 		return j.Lease
 	}
@@ -253,21 +254,21 @@ type finder struct {
 	mode string
 }
 
-func (f *finder) Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error) {
+func (f *finder) Search(ctx context.Context, q search.Query) (search.Result, error) {
 	all, err := f.History(ctx, q.User, 0, 0, 1000)
-	out := core.SearchResult{Mode: f.mode}
+	out := search.Result{Mode: f.mode}
 	for i, m := range slices.Backward(all) {
 		if m.Kind == core.KindChat && strings.Contains(strings.ToLower(m.Text), strings.ToLower(q.Query)) {
-			out.Hits = append(out.Hits, core.Hit{Kind: core.DocMessage, Label: dayOf(core.Settings{}, m.SentAt).Label,
+			out.Hits = append(out.Hits, search.Hit{Kind: core.DocMessage, Label: dayOf(core.Settings{}, m.SentAt).Label,
 				Message: m, Snippet: m.Text, FTS: true})
 			if h := &out.Hits[len(out.Hits)-1]; q.Matching && i > 0 && !strings.Contains(strings.ToLower(all[i-1].Text),
 				strings.ToLower(q.Query)) {
-				h.Before = core.Beside{Message: all[i-1].ID, Role: all[i-1].Role, Snippet: all[i-1].Text,
+				h.Before = search.Beside{Message: all[i-1].ID, Role: all[i-1].Role, Snippet: all[i-1].Text,
 					Foreign: all[i-1].Foreign()}
 			}
 			if h := &out.Hits[len(out.Hits)-1]; q.Matching && i+1 < len(all) && !strings.Contains(strings.ToLower(all[i+1].Text),
 				strings.ToLower(q.Query)) {
-				h.After = core.Beside{Message: all[i+1].ID, Role: all[i+1].Role, Snippet: all[i+1].Text,
+				h.After = search.Beside{Message: all[i+1].ID, Role: all[i+1].Role, Snippet: all[i+1].Text,
 					Foreign: all[i+1].Foreign()}
 			}
 		}
@@ -277,19 +278,19 @@ func (f *finder) Search(ctx context.Context, q core.SearchQuery) (core.SearchRes
 		versions, e := f.Summaries(ctx, q.User, g.ID, 1)
 		more = errors.Join(more, e)
 		if len(versions) > 0 && strings.Contains(versions[0].Markdown, q.Query) {
-			out.Hits = append([]core.Hit{{Kind: core.DocSummary, Label: g.Day.Label, Summary: versions[0],
+			out.Hits = append([]search.Hit{{Kind: core.DocSummary, Label: g.Day.Label, Summary: versions[0],
 				Snippet: versions[0].Markdown}}, out.Hits...)
 		}
 	}
 	return out, errors.Join(err, more)
 }
 
-func (f *finder) Items(ctx context.Context, user core.UserID, query string) (core.ItemSignals, error) {
+func (f *finder) Items(ctx context.Context, user core.UserID, query string) (search.ItemSignals, error) {
 	all, err := f.Store.Items(ctx, store.ItemQuery{User: user, Limit: 1000})
-	out := core.ItemSignals{Mode: f.mode}
+	out := search.ItemSignals{Mode: f.mode}
 	for _, i := range all {
 		if strings.Contains(strings.ToLower(i.Content), strings.ToLower(query)) {
-			out.Signals = append(out.Signals, core.ItemSignal{ID: i.ID, FTS: true, Lexical: 1})
+			out.Signals = append(out.Signals, search.ItemSignal{ID: i.ID, FTS: true, Lexical: 1})
 		}
 	}
 	return out, err

@@ -55,9 +55,9 @@ type Worker struct {
 }
 
 // Take claims a due job and runs it.
-func (w *Worker) Take(ctx context.Context, ref core.JobRef) {
+func (w *Worker) Take(ctx context.Context, ref store.JobRef) {
 	w.Jobs.Yield(ctx)
-	w.Jobs.Take(ctx, ref, func(ctx context.Context, j *core.Job) error {
+	w.Jobs.Take(ctx, ref, func(ctx context.Context, j *store.Job) error {
 		return (&round{Worker: w, job: j, thread: core.ThreadID(j.Ref)}).run(ctx)
 	})
 }
@@ -65,7 +65,7 @@ func (w *Worker) Take(ctx context.Context, ref core.JobRef) {
 // round is the work of one job.
 type round struct {
 	*Worker
-	job    *core.Job
+	job    *store.Job
 	thread core.ThreadID
 	user   core.User
 	today  string

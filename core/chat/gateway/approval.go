@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
@@ -27,8 +28,8 @@ func (g *Gateway) decide(ctx context.Context, u core.User, i core.Identity, e co
 		return err
 	}
 	n := store.Note{User: u.ID, Identity: i.ID, Event: &e, Now: now, Window: g.window(e, now),
-		Effects: []core.Effect{effect.Tell{Row: core.AuditRow{What: core.AuditQuestion, Object: "question",
-			IDs: []int64{int64(d.Approval)}, Result: core.ResultRefused}}}}
+		Effects: []core.Effect{effect.Tell{Row: audit.Row{What: audit.Question, Object: "question",
+			IDs: []int64{int64(d.Approval)}, Result: audit.Refused}}}}
 	n.Messages, n.Deliveries = g.notice(say(g.language(u.Settings)).Refused, i, now)
 	_, err = g.Store.Note(ctx, n)
 	return err
@@ -55,7 +56,7 @@ func (g *Gateway) question(ctx context.Context, t *core.Turn, u core.User, a *co
 	if a.Question == nil {
 		return q, nil
 	}
-	ask, err := newApproval(t, "T", core.ApproveCall, core.CallSubject{Call: a.Question.Call}, now)
+	ask, err := newApproval(t, "T", core.ApproveCall, effect.CallSubject{Call: a.Question.Call}, now)
 	if err != nil {
 		return q, err
 	}
@@ -143,7 +144,7 @@ func sayAlso(a *core.Answer, text string, tainted bool) {
 }
 
 // askIn stores the questions with a reply, and puts the buttons below it.
-func (q asking) askIn(r *core.Reply) {
+func (q asking) askIn(r *store.Reply) {
 	for _, a := range q.approvals {
 		r.Effects = append(r.Effects, effect.AskApproval{Approval: a})
 	}

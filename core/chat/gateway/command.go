@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 )
@@ -63,7 +64,7 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 	if refused(err) {
 		n.Effects = nil
 		if changesAccount(out.Effects) {
-			n.Effects = []core.Effect{effect.Tell{Row: core.AuditRow{What: core.AuditCommand, Result: core.ResultRefused}}}
+			n.Effects = []core.Effect{effect.Tell{Row: audit.Row{What: audit.Command, Result: audit.Refused}}}
 		}
 		n.Messages, n.Deliveries = g.notice(say(g.language(u.Settings)).Refused, i, now)
 		noted, err = g.Store.Note(ctx, n)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Delays after errors of a delivery.
@@ -25,7 +26,7 @@ const (
 )
 
 // takeDelivery waits for a slot of the address's rate, then claims and sends a due delivery.
-func (g *Gateway) takeDelivery(ctx context.Context, ref core.JobRef) {
+func (g *Gateway) takeDelivery(ctx context.Context, ref store.JobRef) {
 	if !g.begin(ref.User, ref.ID) {
 		return
 	}

@@ -101,7 +101,7 @@ func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause 
 	if state == core.TurnFailed && t.Task != 0 {
 		return g.failTask(t, u, causeOf(cause), cause)
 	}
-	r := core.Reply{Turn: t, State: state, Now: now, Day: g.Calendar.Day(u.Settings, now).Label, Usage: t.Used}
+	r := store.Reply{Turn: t, State: state, Now: now, Day: g.Calendar.Day(u.Settings, now).Label, Usage: t.Used}
 	if state == core.TurnFailed {
 		r.Error = cause.Error()
 		r.Refused = refuses(cause)
@@ -113,7 +113,7 @@ func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause 
 }
 
 // unanswered stores a reply that ends a turn without an answer.
-func (g *Gateway) unanswered(op string, r core.Reply) error {
+func (g *Gateway) unanswered(op string, r store.Reply) error {
 	return g.retry(g.ctx, op, func(ctx context.Context) error {
 		_, err := g.Store.Commit(ctx, r, nil)
 		return err
@@ -197,7 +197,7 @@ func (g *Gateway) logTurn(t *core.Turn, err error) {
 	}
 }
 
-func (g *Gateway) logContext(t *core.Turn, s *core.Snapshot) {
+func (g *Gateway) logContext(t *core.Turn, s *store.Snapshot) {
 	g.Log.Info("context built", zap.Int64("user", int64(t.User)), zap.Int64("turn", int64(t.ID)),
 		zap.Int64("session_id", int64(s.Session)), zap.String("trace_id", s.Trace),
 		zap.String("strategy", s.Strategy), zap.Int("total", s.Total), zap.Int("cap", s.Cap), zap.Int("in_thread", s.Thread),

@@ -65,13 +65,13 @@ type Commander interface {
 
 // Prompter builds the prompt of a turn. It returns core.ErrNotFound if nothing is left to answer.
 type Prompter interface {
-	Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (core.Prompt, error)
+	Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (store.Prompt, error)
 }
 
 // Agent runs the model and its tools.
 type Agent interface {
 	// Answer answers a prompt.
-	Answer(ctx context.Context, t *core.Turn, u core.User, p core.Prompt, on core.Progress) (core.Answer, error)
+	Answer(ctx context.Context, t *core.Turn, u core.User, p store.Prompt, on core.Progress) (core.Answer, error)
 }
 
 // Limiter bounds the rate of sending. Take reserves the next slot and returns the wait for
@@ -119,7 +119,7 @@ type Summaries interface {
 	// Free reports whether a summary would begin immediately.
 	Free() bool
 	// Begin runs a claimed summary.
-	Begin(j *core.Job)
+	Begin(j *store.Job)
 }
 
 // Settings configure a gateway; package configs has their defaults.
@@ -144,7 +144,7 @@ type Options struct {
 	// Jobs leases turns and deliveries.
 	Jobs *job.Worker
 	// Share returns the users whose work this process takes first; nil: it takes everything.
-	Share    func() core.Share
+	Share    func() store.Share
 	Files    Files
 	People   People
 	Commands Commander
@@ -283,8 +283,8 @@ func (g *Gateway) sends(channel string) bool {
 	return !g.Channels.Capabilities(channel).OneProcess || g.held[channel]
 }
 
-func (g *Gateway) runner(queues []string, workers int, take func(context.Context, core.JobRef),
-	share func() core.Share) *job.Runner {
+func (g *Gateway) runner(queues []string, workers int, take func(context.Context, store.JobRef),
+	share func() store.Share) *job.Runner {
 	return &job.Runner{Jobs: g.Store, Queues: queues, Workers: workers, Share: share, Take: take, Poll: g.Settings.Poll,
 		Now: g.Now, Log: g.Log}
 }

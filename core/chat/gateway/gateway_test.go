@@ -20,6 +20,7 @@ import (
 	"github.com/everthread/everthread/core/chat/gateway"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/job"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 	"github.com/everthread/everthread/core/text/day"
@@ -222,7 +223,7 @@ type brain struct {
 	script func(ctx context.Context, inputs string, on core.Progress) (string, error)
 	calls  int
 	// Prompts in the order in which they were answered.
-	prompts []core.Prompt
+	prompts []store.Prompt
 	// effects and question are part of every answer.
 	effects  []core.Effect
 	question *core.Question
@@ -246,11 +247,11 @@ func (b *brain) called(t *testing.T, n int) {
 	}
 }
 
-func (b *brain) Prompt(_ context.Context, t *core.Turn, _ core.User, _ time.Time) (core.Prompt, error) {
-	return core.Prompt{Sources: t.Inputs, Files: b.files}, nil
+func (b *brain) Prompt(_ context.Context, t *core.Turn, _ core.User, _ time.Time) (store.Prompt, error) {
+	return store.Prompt{Sources: t.Inputs, Files: b.files}, nil
 }
 
-func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, p core.Prompt,
+func (b *brain) Answer(ctx context.Context, t *core.Turn, _ core.User, p store.Prompt,
 	on core.Progress) (core.Answer, error) {
 	ms, err := b.store(ctx, t.User, t.Inputs)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 func (g *Gateway) Propose(ctx context.Context, u core.User, from string, effects ...core.Effect) (asked core.Identity,
 	err error) {
 	language, w := g.language(u.Settings), say(g.language(u.Settings))
-	var standing core.StandingSubject
-	var tasks core.TaskSubject
+	var standing effect.StandingSubject
+	var tasks effect.TaskSubject
 	var quoted, lines []string
 	for _, e := range effects {
 		switch e := e.(type) {
@@ -32,7 +32,7 @@ func (g *Gateway) Propose(ctx context.Context, u core.User, from string, effects
 		case effect.ProposeTask:
 			k := e.Plan
 			lines = append(lines, quote(k.Text)+" · "+g.Tasks.When(k, language))
-			tasks.Tasks = append(tasks.Tasks, core.ProposedTask{Text: k.Text, Due: k.DueAt, Cron: k.Cron, Zone: k.Zone,
+			tasks.Tasks = append(tasks.Tasks, effect.ProposedTask{Text: k.Text, Due: k.DueAt, Cron: k.Cron, Zone: k.Zone,
 				Tainted: true})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text/day"
 )
 
@@ -20,7 +21,7 @@ func TestReply_countsCallsBesideAQuestion(t *testing.T) {
 		{Role: core.RoleTool, ToolCallID: "1", Text: "asked", Tokens: 1}}}
 	sayAlso(&a, "Shall I do this on my own?", false)
 	g := &Gateway{Options: Options{Tokens: tokens.New(), Calendar: day.Calendar{Zone: time.UTC}}}
-	r := g.reply(&core.Turn{}, core.User{}, core.Prompt{}, a, time.Unix(1_790_000_000, 0))
+	r := g.reply(&core.Turn{}, core.User{}, store.Prompt{}, a, time.Unix(1_790_000_000, 0))
 	if got, least := r.Messages[0].Tokens, tokens.New().Count(call.Arguments); got < least {
 		t.Errorf("%d tokens, its call alone has %d", got, least)
 	}

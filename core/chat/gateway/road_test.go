@@ -325,7 +325,7 @@ type forestalled struct {
 	claimed atomic.Bool
 }
 
-func (f *forestalled) ClaimDelivery(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Delivery, error) {
+func (f *forestalled) ClaimDelivery(ctx context.Context, ref store.JobRef, c store.Claim) (*core.Delivery, error) {
 	if f.claimed.CompareAndSwap(false, true) {
 		return nil, nil
 	}
@@ -388,7 +388,7 @@ func (c *cut) Append(ctx context.Context, a store.Append) (store.Appended, error
 	return out, err
 }
 
-func (c *cut) Commit(ctx context.Context, r core.Reply, claim *core.Claim) (store.Committed, error) {
+func (c *cut) Commit(ctx context.Context, r store.Reply, claim *store.Claim) (store.Committed, error) {
 	out, err := c.Store.Commit(ctx, r, claim)
 	if c.op == "commit" && out.Delivery != nil && c.done.CompareAndSwap(false, true) {
 		return store.Committed{}, errCut
@@ -451,18 +451,18 @@ func waitFor(t *testing.T, ok func() bool) {
 // summaries takes claimed summaries while there is room.
 type summaries struct {
 	full  atomic.Bool
-	begun chan *core.Job
+	begun chan *store.Job
 }
 
-func (s *summaries) Free() bool        { return !s.full.Load() }
-func (s *summaries) Begin(j *core.Job) { s.begun <- j }
+func (s *summaries) Free() bool         { return !s.full.Load() }
+func (s *summaries) Begin(j *store.Job) { s.begun <- j }
 
 func TestAReplyClaimsItsSummary(t *testing.T) {
 	t.Parallel()
-	s := &summaries{begun: make(chan *core.Job, 1)}
+	s := &summaries{begun: make(chan *store.Job, 1)}
 	w := newWorld(t, func(o *gateway.Options) { o.Summaries, o.Settings.SummarizeAfter = s, 2 })
 	due := func() int {
-		refs, _, err := w.store.Due(t.Context(), []string{core.QueueSummarize}, time.Now(), 9, core.Share{})
+		refs, _, err := w.store.Due(t.Context(), []string{core.QueueSummarize}, time.Now(), 9, store.Share{})
 		must(t, err)
 		return len(refs)
 	}

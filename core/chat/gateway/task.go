@@ -12,12 +12,13 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
 // deliverTask marks the deliveries of a task's reply, so that they may be redirected while
 // they cannot be received. A reply with a question is not: it is answered where it is asked.
-func (g *Gateway) deliverTask(r *core.Reply, q asking) {
+func (g *Gateway) deliverTask(r *store.Reply, q asking) {
 	if r.Turn.Task == 0 || len(q.approvals) > 0 {
 		return
 	}
@@ -65,7 +66,7 @@ func (g *Gateway) failTask(t *core.Turn, u core.User, cause core.RunCause, failu
 	if err != nil {
 		return err
 	}
-	r := core.Reply{Turn: t, State: core.TurnFailed, Now: now, Day: g.Calendar.Day(u.Settings, now).Label, Usage: t.Used,
+	r := store.Reply{Turn: t, State: core.TurnFailed, Now: now, Day: g.Calendar.Day(u.Settings, now).Label, Usage: t.Used,
 		Cause: cause, Effects: told.Effects, Error: string(cause)}
 	if failure != nil {
 		r.Error = failure.Error()
@@ -93,7 +94,7 @@ func (g *Gateway) proposeTasks(ctx context.Context, t *core.Turn, u core.User, a
 	now time.Time) error {
 	language := g.language(u.Settings)
 	w := say(language)
-	s := core.TaskSubject{Source: lastInput(t)}
+	s := effect.TaskSubject{Source: lastInput(t)}
 	var set, asked []string
 	for _, e := range a.Effects {
 		switch e := e.(type) {
@@ -108,7 +109,7 @@ func (g *Gateway) proposeTasks(ctx context.Context, t *core.Turn, u core.User, a
 				continue
 			}
 			asked = append(asked, line)
-			s.Tasks = append(s.Tasks, core.ProposedTask{Text: k.Text, Due: k.DueAt, Cron: k.Cron, Zone: k.Zone,
+			s.Tasks = append(s.Tasks, effect.ProposedTask{Text: k.Text, Due: k.DueAt, Cron: k.Cron, Zone: k.Zone,
 				Tainted: k.Tainted})
 		}
 	}
@@ -131,7 +132,7 @@ func quote(s string) string { return "`" + strings.ReplaceAll(trust.Line(s), "`"
 // propose adds one question about all standing instructions that a turn proposes.
 func (g *Gateway) propose(ctx context.Context, t *core.Turn, u core.User, a *core.Answer, q *asking,
 	now time.Time) error {
-	s := core.StandingSubject{Source: lastInput(t)}
+	s := effect.StandingSubject{Source: lastInput(t)}
 	var quoted []string
 	for _, e := range a.Effects {
 		if p, ok := e.(effect.ProposeInstruction); ok && !slices.Contains(s.Texts, p.Text) {

@@ -53,7 +53,7 @@ func TestTasksOfATurnAreToldOrAskedAbout(t *testing.T) {
 	}
 	all, err := w.store.Approvals(t.Context(), u.ID, 0, 10)
 	must(t, err)
-	var s core.TaskSubject
+	var s effect.TaskSubject
 	if len(all) != 1 || all[0].Kind != core.ApproveTask {
 		t.Fatalf("asked: %+v", all)
 	}
@@ -96,7 +96,7 @@ func TestAProposalIsAskedBelowTheAnswer(t *testing.T) {
 	}
 	ms, err := w.store.History(t.Context(), u.ID, 0, 0, 10)
 	must(t, err)
-	var s core.StandingSubject
+	var s effect.StandingSubject
 	must(t, json.Unmarshal([]byte(all[0].Subject), &s))
 	if fmt.Sprint(s.Texts) != "[answer in `one` sentence be kind]" || s.Source != ms[0].ID || all[0].Message != ms[1].ID {
 		t.Errorf("approval of %+v, asked by %d", s, all[0].Message)

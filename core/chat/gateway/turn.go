@@ -62,7 +62,7 @@ func (r *running) acts() {
 }
 
 // takeTurn claims a due turn and runs it.
-func (g *Gateway) takeTurn(ctx context.Context, ref core.JobRef) {
+func (g *Gateway) takeTurn(ctx context.Context, ref store.JobRef) {
 	select {
 	case g.Slots <- struct{}{}:
 	case <-ctx.Done():
@@ -224,11 +224,11 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 }
 
 // answered returns an answer as it is committed, with its questions, notes and buttons.
-func (g *Gateway) answered(ctx context.Context, r *running, u core.User, p core.Prompt, a core.Answer,
-	now time.Time) (core.Reply, error) {
+func (g *Gateway) answered(ctx context.Context, r *running, u core.User, p store.Prompt, a core.Answer,
+	now time.Time) (store.Reply, error) {
 	q, err := g.questions(ctx, r.turn, u, &a, now)
 	if err != nil {
-		return core.Reply{}, err
+		return store.Reply{}, err
 	}
 	done := disclose(g.language(u.Settings), a.Effects)
 	done.tell(g.language(u.Settings), &a)
@@ -261,14 +261,14 @@ func (g *Gateway) questions(ctx context.Context, t *core.Turn, u core.User, a *c
 }
 
 // finish adds the figures of an answer to its snapshot.
-func finish(s *core.Snapshot, a core.Answer, total time.Duration) {
+func finish(s *store.Snapshot, a core.Answer, total time.Duration) {
 	s.Model, s.Usage, s.Steps, s.Finish, s.Reduced = a.Model, a.Usage, a.Steps, a.Finish, a.Reduced
 	s.FirstTokenMS, s.TotalMS = a.FirstToken.Milliseconds(), total.Milliseconds()
 }
 
 // reply returns an answer as it is committed, before anything is asked with it.
-func (g *Gateway) reply(t *core.Turn, u core.User, p core.Prompt, a core.Answer, now time.Time) core.Reply {
-	r := core.Reply{Turn: t, State: core.TurnDone, Now: now, Messages: a.Messages, Snapshot: &p.Snapshot, Epoch: p.Epoch,
+func (g *Gateway) reply(t *core.Turn, u core.User, p store.Prompt, a core.Answer, now time.Time) store.Reply {
+	r := store.Reply{Turn: t, State: core.TurnDone, Now: now, Messages: a.Messages, Snapshot: &p.Snapshot, Epoch: p.Epoch,
 		News: p.News, Told: p.Told, Usage: t.Used, Effects: a.Effects, Summarize: p.Pressure, Compress: p.Compress,
 		SummarizeAfter: g.Settings.SummarizeAfter, Day: g.Calendar.Day(u.Settings, now).Label}
 	for i := range r.Messages {
@@ -302,7 +302,7 @@ func (g *Gateway) written(language string, m *core.NewMessage, channel string) [
 }
 
 // commit stores a reply. It claims the reply's delivery in the same transaction if it can be sent immediately.
-func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
+func (g *Gateway) commit(t *core.Turn, r store.Reply) (*core.Delivery, error) {
 	ctx := context.WithoutCancel(g.ctx)
 	claim := g.claimReply(ctx, t, r)
 	var out store.Committed
@@ -336,7 +336,7 @@ func (g *Gateway) commit(t *core.Turn, r core.Reply) (*core.Delivery, error) {
 }
 
 // claimReply returns a claim of the reply's delivery if it can be sent immediately, else nil.
-func (g *Gateway) claimReply(ctx context.Context, t *core.Turn, r core.Reply) *core.Claim {
+func (g *Gateway) claimReply(ctx context.Context, t *core.Turn, r store.Reply) *store.Claim {
 	if len(r.Deliveries) == 0 || !g.sends(t.Address.Channel) {
 		return nil
 	}
@@ -432,13 +432,13 @@ func (g *Gateway) files(as []core.Attachment, channel string) []core.Part {
 }
 
 // speaks reports whether a reply is also spoken: the person wants it, and the channel supports it.
-func (g *Gateway) speaks(u core.User, p core.Prompt, channel string) bool {
+func (g *Gateway) speaks(u core.User, p store.Prompt, channel string) bool {
 	return g.Settings.Speaks && u.Settings.Voice.Speaks(p.Heard) && g.Channels.Capabilities(channel).Voice
 }
 
 // tellMissed adds to an answer which of the person's messages it could not consider, and why: how much of them had no
 // room in the prompt, and which of their files could not be received, read or heard.
-func (g *Gateway) tellMissed(language string, p core.Prompt, a *core.Answer) {
+func (g *Gateway) tellMissed(language string, p store.Prompt, a *core.Answer) {
 	n := len(a.Messages) - 1
 	if n < 0 || a.Messages[n].Role != core.RoleAssistant {
 		return

@@ -17,7 +17,7 @@ type AskStore interface {
 	store.RefStore
 	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
-	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
+	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *store.Snapshot, error)
 	Turns(ctx context.Context, user core.UserID, limit int) ([]core.Turn, error)
 	Timeline(ctx context.Context, q store.TimelineQuery) ([]core.Message, bool, error)
 }
@@ -45,7 +45,7 @@ type Answer struct {
 	Message core.Message   // the assistant's last message; its ID is 0 if there is none
 	// Calls are calls of the client's tools that wait for their results.
 	Calls    []core.ToolCall
-	Snapshot *core.Snapshot // nil for a command
+	Snapshot *store.Snapshot // nil for a command
 }
 
 // Failed is the error of a turn that failed, or was stopped before it had an answer.

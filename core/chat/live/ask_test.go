@@ -19,7 +19,7 @@ type thread struct {
 	mu       sync.Mutex
 	question core.Message
 	turn     core.Turn
-	snapshot *core.Snapshot
+	snapshot *store.Snapshot
 	after    []core.Message
 	failed   []core.Turn
 	asked    []core.Inbound
@@ -49,7 +49,7 @@ func (s *thread) Messages(_ context.Context, _ core.UserID, ids []core.MessageID
 	return nil, nil
 }
 
-func (s *thread) Turn(context.Context, core.UserID, core.TurnID) (core.Turn, *core.Snapshot, error) {
+func (s *thread) Turn(context.Context, core.UserID, core.TurnID) (core.Turn, *store.Snapshot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.turn, s.snapshot, nil
@@ -135,7 +135,7 @@ func TestAQuestionIsAnsweredWhenItsTurnIs(t *testing.T) {
 			s.after = []core.Message{by(2, 7, core.RoleAssistant, "", core.ToolCall{ID: "a"}),
 				{ID: 3, Turn: 7, Role: core.RoleTool, ToolCallID: "a"}, by(4, 7, core.RoleAssistant, "Good morning"),
 				by(5, 8, core.RoleAssistant, "of the next turn")}
-			s.snapshot, s.turn.State = &core.Snapshot{Model: "m"}, core.TurnDone
+			s.snapshot, s.turn.State = &store.Snapshot{Model: "m"}, core.TurnDone
 		})
 	})
 	if err != nil || out.Message.Text != "Good morning" || len(out.Calls) != 0 || out.Snapshot.Model != "m" ||

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // errFull means that the epoch's prompt would exceed the cap, or the number of messages.
@@ -24,7 +25,7 @@ type layout struct {
 }
 
 // layoutOf returns the layout of an existing epoch, without messages.
-func layoutOf(e *core.Epoch, v view, pages []core.Page) layout {
+func layoutOf(e *store.Epoch, v view, pages []core.Page) layout {
 	return layout{view: v, head: v.headOf(e, pages), cuts: e.Cuts, truncated: e.Truncated,
 		names: e.Strategy == Long, gap: e.Strategy == Truncate && (e.Opener != 0 || len(e.Skip) > 0)}
 }
@@ -174,7 +175,7 @@ func (l *layout) hide(ids []core.MessageID) {
 // begin starts an epoch with the window's messages.
 func (b *builder) begin(reason string) (Prompt, error) {
 	b.nonce = b.Nonce()
-	e := &core.Epoch{ID: b.Turn.ID, Nonce: b.nonce, StartedAt: b.Now, UsedAt: b.Now, Edits: b.Window.Edits,
+	e := &store.Epoch{ID: b.Turn.ID, Nonce: b.nonce, StartedAt: b.Now, UsedAt: b.Now, Edits: b.Window.Edits,
 		Compressed: b.Window.Compressed, Zone: b.Zone.String(), Strategy: b.plan,
 		Budgets: b.budgets.Fingerprint(b.plan, b.Static)}
 	l := layout{view: b.view(e), cuts: map[core.MessageID]int{}, names: b.plan == Long}
@@ -204,4 +205,4 @@ func (b *builder) begin(reason string) (Prompt, error) {
 	return p, nil
 }
 
-func (b *builder) view(e *core.Epoch) view { return viewOf(e, b.Zone, b.budgets, b.Tokens) }
+func (b *builder) view(e *store.Epoch) view { return viewOf(e, b.Zone, b.budgets, b.Tokens) }

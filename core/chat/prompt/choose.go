@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 const (
@@ -197,7 +198,7 @@ func (c *choice) apart() bool {
 }
 
 // fix records the choice in its epoch.
-func (c *choice) fix(e *core.Epoch) {
+func (c *choice) fix(e *store.Epoch) {
 	c.recount()
 	e.Truncated = c.truncated
 	started := false

@@ -11,6 +11,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/chat/prompt"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/internal/fulltest"
 )
 
@@ -53,7 +54,7 @@ func TestAnyConversation(t *testing.T) {
 }
 
 // consistent reports whether the counts of a snapshot add up.
-func consistent(in prompt.Input, s core.Snapshot) bool {
+func consistent(in prompt.Input, s store.Snapshot) bool {
 	return s.Included <= s.Loaded && s.Loaded <= len(loaded(in)) && s.Shortened <= s.Included &&
 		s.Truncated <= s.Thread && s.LeftOut == max(s.Truncated-s.Dropped, 0)
 }

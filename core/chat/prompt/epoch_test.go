@@ -12,6 +12,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/chat/prompt"
+	"github.com/everthread/everthread/core/store"
 )
 
 // TestEpochs checks which changes begin an epoch.
@@ -240,7 +241,7 @@ func TestSnapshotIsTrueWithinAnEpoch(t *testing.T) {
 	second := w.exchange("And then?", "Well.").Snapshot
 	want := first
 	want.Loaded, want.Included, want.Thread = second.Loaded, first.Included+2, first.Thread+2
-	for _, s := range []*core.Snapshot{&want, &second} {
+	for _, s := range []*store.Snapshot{&want, &second} {
 		s.Messages, s.Parts, s.Total, s.NewEpoch, s.Yesterday = core.IDSet{}, nil, 0, "", false
 	}
 	if d := cmp.Diff(want, second, cmp.AllowUnexported(core.IDSet{})); d != "" {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -107,7 +108,7 @@ func (c *choice) groupEnd(i int) int {
 }
 
 // finish renders a prompt, with its snapshot.
-func (b *builder) finish(l *layout, e *core.Epoch, reason string) Prompt {
+func (b *builder) finish(l *layout, e *store.Epoch, reason string) Prompt {
 	var p Prompt
 	p.Messages, p.Sources, p.Foreign = l.render()
 	p.CachePrefix = len(p.Messages)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/text/markup"
 )
@@ -36,7 +37,7 @@ const (
 )
 
 type part struct {
-	core.HeadPart
+	store.HeadPart
 	frame int // tokens of the frame of the notes
 	floor int // tokens that remain when it is cut
 }
@@ -61,12 +62,12 @@ func (b *builder) cutHead(h head, over int, all bool) {
 
 func (b *builder) cutPart(p *part, over int, all bool) {
 	if p.Name == partDays {
-		p.HeadPart = core.HeadPart{Name: p.Name}
+		p.HeadPart = store.HeadPart{Name: p.Name}
 	} else if limit := max(p.Tokens-over, p.floor); !all && limit < p.Tokens {
 		p.HeadPart = b.dynamicPart(p.Name, limit)
 	}
 	if all && p.Text != "" {
-		p.HeadPart = core.HeadPart{Name: p.Name, Error: noRoom}
+		p.HeadPart = store.HeadPart{Name: p.Name, Error: noRoom}
 	}
 }
 
@@ -94,10 +95,10 @@ func (b *builder) newHead(reserve int) head {
 }
 
 // dynamicPart returns a part that depends on the conversation, in at most limit tokens.
-func (b *builder) dynamicPart(name string, limit int) core.HeadPart {
+func (b *builder) dynamicPart(name string, limit int) store.HeadPart {
 	w := &b.Window
 	if err := w.Failed[name]; err != "" {
-		return core.HeadPart{Name: name, Error: err}
+		return store.HeadPart{Name: name, Error: err}
 	}
 	switch name {
 	case partHistory:
@@ -139,8 +140,8 @@ func (p part) cuttable() int {
 }
 
 // staticPart renders a part of the caller.
-func (b *builder) staticPart(s Static) core.HeadPart {
-	p := core.HeadPart{Name: s.Name, Error: s.Error}
+func (b *builder) staticPart(s Static) store.HeadPart {
+	p := store.HeadPart{Name: s.Name, Error: s.Error}
 	if s.Load != nil {
 		var err error
 		if s.Text, p.Tainted, err = s.Load(); err != nil {
@@ -153,22 +154,22 @@ func (b *builder) staticPart(s Static) core.HeadPart {
 	return p
 }
 
-func (b *builder) cutStatic(p core.HeadPart, limit int) core.HeadPart {
+func (b *builder) cutStatic(p store.HeadPart, limit int) store.HeadPart {
 	if derived(&p) { // JSON cannot be cut
-		return core.HeadPart{Name: p.Name, Error: noRoom}
+		return store.HeadPart{Name: p.Name, Error: noRoom}
 	}
 	text := middle(p.Text, p.Tokens, limit, b.Tokens, leftOutMark)
 	tokens := b.Tokens.Count(text)
-	return core.HeadPart{Name: p.Name, Text: text, Tokens: tokens,
+	return store.HeadPart{Name: p.Name, Text: text, Tokens: tokens,
 		Error: fmt.Sprintf("cut from %d to %d tokens: too long for the prompt", p.Tokens, tokens)}
 }
 
 // lastPart shows the newest earlier day.
-func (b *builder) lastPart(g core.Segment, s *core.Summary, limit int) core.HeadPart {
-	p := core.HeadPart{Name: partLast, Segment: g.ID}
+func (b *builder) lastPart(g core.Segment, s *core.Summary, limit int) store.HeadPart {
+	p := store.HeadPart{Name: partLast, Segment: g.ID}
 	switch {
 	case g.ID == 0:
-		return core.HeadPart{}
+		return store.HeadPart{}
 	case s == nil:
 		n := b.lastNote(g)
 		n.Text = "There is no summary of that day yet."
@@ -183,11 +184,11 @@ func (b *builder) lastPart(g core.Segment, s *core.Summary, limit int) core.Head
 }
 
 // todayPart shows the summary of the turn's own day so far.
-func (b *builder) todayPart(g core.Segment, s *core.Summary, limit int) core.HeadPart {
+func (b *builder) todayPart(g core.Segment, s *core.Summary, limit int) store.HeadPart {
 	if s == nil {
-		return core.HeadPart{}
+		return store.HeadPart{}
 	}
-	p := core.HeadPart{Name: partToday, Segment: g.ID, Version: s.Version, Tainted: s.Tainted}
+	p := store.HeadPart{Name: partToday, Segment: g.ID, Version: s.Version, Tainted: s.Tainted}
 	p.Text, p.Tokens = b.summaryLine(note{Is: isToday, Day: longDate(g.Day.Label)}, s, limit)
 	return p
 }
@@ -220,12 +221,12 @@ func longDate(label string) string {
 
 // loopsPart lists open loops that are not stale, newest first, while there is room. Those
 // that nobody mentioned for a week come last.
-func (b *builder) loopsPart(loops []core.Loop, limit int) core.HeadPart {
+func (b *builder) loopsPart(loops []core.Loop, limit int) store.HeadPart {
 	loops = slices.DeleteFunc(slices.Clone(loops), func(l core.Loop) bool { return l.Stale(b.Now) })
 	slices.SortStableFunc(loops, func(x, y core.Loop) int {
 		return cmp.Or(b.age(x)-b.age(y), y.OpenedAt.Compare(x.OpenedAt), cmp.Compare(y.ID, x.ID))
 	})
-	p := core.HeadPart{Name: partLoops}
+	p := store.HeadPart{Name: partLoops}
 	var lines []string
 	for _, l := range loops[:min(len(loops), maxLoops)] {
 		n := loopNote(l, b.Zone)
@@ -262,14 +263,14 @@ func (b *builder) age(l core.Loop) int {
 }
 
 // daysPart shows the gist of an earlier day in one line.
-func (b *builder) daysPart(s core.Summary) core.HeadPart {
+func (b *builder) daysPart(s core.Summary) store.HeadPart {
 	gist := s.Markdown
 	if all := sections(gist); len(all) > 0 {
 		gist = strings.Join(all[0].blocks, " ")
 	}
 	n := note{Is: isDay, Day: longDate(s.Label), From: sources(s.Covers), Foreign: s.Tainted,
 		Text: clip(text.OneLine(markup.StripRefs(gist)), dayTokens, b.Tokens)}
-	p := core.HeadPart{Name: partDays, Segment: s.Segment, Version: s.Version, Tainted: s.Tainted, Text: core.DataLine(n)}
+	p := store.HeadPart{Name: partDays, Segment: s.Segment, Version: s.Version, Tainted: s.Tainted, Text: core.DataLine(n)}
 	p.Tokens = b.Tokens.Count(p.Text)
 	return p
 }
@@ -278,7 +279,7 @@ func (b *builder) daysPart(s core.Summary) core.HeadPart {
 // an epoch leaves room.
 func (c *choice) addDays() {
 	if err := c.Window.Failed[partDays]; err != "" {
-		c.head = append(c.head, part{HeadPart: core.HeadPart{Name: partDays, Error: err}})
+		c.head = append(c.head, part{HeadPart: store.HeadPart{Name: partDays, Error: err}})
 	}
 	room := c.budgets.target(c.plan) - c.recount()
 	at := slices.IndexFunc(c.head, func(p part) bool { return p.Name == partLast })

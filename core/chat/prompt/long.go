@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -17,7 +18,7 @@ const historyTitle = `[Earlier conversation, oldest first. "#12:" begins what th
 const goneMark = "\n\n[%d of %d pages of this prompt are gone: something on them was edited, forgotten or brought in since. They were made again.]"
 
 // headOf returns the head of an epoch, with its history assembled from pages.
-func (v *view) headOf(e *core.Epoch, pages []core.Page) head {
+func (v *view) headOf(e *store.Epoch, pages []core.Page) head {
 	var h head
 	frame := frame(v.nonce, v.tokens)
 	for _, p := range e.Head {
@@ -102,9 +103,9 @@ func (c *choice) addHistory() {
 }
 
 // historyPart shows the newest pages that fit into limit tokens, with a mark if these are not all.
-func (b *builder) historyPart(limit int) core.HeadPart {
+func (b *builder) historyPart(limit int) store.HeadPart {
 	pages := b.Window.Pages
-	p := core.HeadPart{Name: partHistory, Tainted: true, Tokens: b.Tokens.Count(historyTitle) +
+	p := store.HeadPart{Name: partHistory, Tainted: true, Tokens: b.Tokens.Count(historyTitle) +
 		b.Tokens.Count(leftOut(1<<30)) + 3}
 	first, shown := len(pages), len(pages)
 	for first > 0 && p.Tokens+pageTokens(&pages[first-1])+perMessage <= limit {
@@ -119,7 +120,7 @@ func (b *builder) historyPart(limit int) core.HeadPart {
 		}
 	}
 	if len(p.Pages) == 0 {
-		return core.HeadPart{Name: partHistory}
+		return store.HeadPart{Name: partHistory}
 	}
 	if first > 0 || b.Window.PagesBefore > 0 {
 		p.Before = pages[shown].First
@@ -129,8 +130,8 @@ func (b *builder) historyPart(limit int) core.HeadPart {
 }
 
 // historyCount counts the contents of the pages in a prompt.
-func (b *builder) historyCount(l *layout, e *core.Epoch) *core.HistoryCount {
-	var n core.HistoryCount
+func (b *builder) historyCount(l *layout, e *store.Epoch) *store.HistoryCount {
+	var n store.HistoryCount
 	i := slices.IndexFunc(l.head, func(p part) bool { return p.Name == partHistory })
 	if i >= 0 {
 		n.Tokens = l.head[i].Tokens
@@ -165,14 +166,14 @@ func (b *builder) historyCount(l *layout, e *core.Epoch) *core.HistoryCount {
 
 // compressed reports whether old messages were compressed since the epoch began, and the
 // prompt is long enough to use that.
-func (b *builder) compressed(e *core.Epoch, total int) bool {
+func (b *builder) compressed(e *store.Epoch, total int) bool {
 	return b.plan == Long && b.Window.Compressed > e.Compressed && total >= b.budgets.target(Long)
 }
 
 // crowded reports whether compressing old messages would make needed room: the prompt has passed the threshold, and has
 // more raw messages than it needs, or pages that can be shortened. Within an epoch that is so when the prompt passes
 // the threshold, and then once per step of growth: if compression did not help, nothing could be compressed.
-func (b *builder) crowded(l *layout, e *core.Epoch, s core.Snapshot) bool {
+func (b *builder) crowded(l *layout, e *store.Epoch, s store.Snapshot) bool {
 	if b.Turn.Segment == 0 {
 		return false
 	}
@@ -193,7 +194,7 @@ func (b *builder) crowded(l *layout, e *core.Epoch, s core.Snapshot) bool {
 
 // grew reports whether the messages since the previous prompt brought this one over the
 // threshold, or the growth of the epoch over another multiple of step.
-func (b *builder) grew(l *layout, e *core.Epoch, total, threshold, step int) bool {
+func (b *builder) grew(l *layout, e *store.Epoch, total, threshold, step int) bool {
 	all, fresh := 0, 0
 	l.each(func(_ int, r *raw, _ bool) {
 		if r.Turn < e.ID {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -110,7 +111,7 @@ func (v *view) quote(q *core.Quote) string {
 	out := "[Reply to " + whose + ":]\n> " + strings.ReplaceAll(quoted, "\n", "\n> ")
 	for _, part := range q.Files {
 		if q.Message != 0 {
-			out += "\n[Its file, for file_read: " + core.FileRef{Message: q.Message, Part: part}.String() + "]"
+			out += "\n[Its file, for file_read: " + store.FileRef{Message: q.Message, Part: part}.String() + "]"
 		}
 	}
 	return out + "\n\n"
@@ -135,7 +136,7 @@ type view struct {
 }
 
 // viewOf returns the view of an epoch; zone applies if the epoch's is unknown.
-func viewOf(e *core.Epoch, zone *time.Location, b Budgets, t core.Tokenizer) view {
+func viewOf(e *store.Epoch, zone *time.Location, b Budgets, t core.Tokenizer) view {
 	zone = zoneOf(e.Zone, zone)
 	return view{epoch: e.ID, nonce: e.Nonce, zone: zone, pause: b.PauseMark, tokens: t}
 }
@@ -261,7 +262,7 @@ func (v *view) files(m *core.Message) string {
 	lines := json.NewEncoder(&out)
 	lines.SetEscapeHTML(false)
 	for i, a := range m.Attachments {
-		n := fileNote{Attachment: core.FileRef{Message: m.ID, Part: i}.String(), Name: clip(a.Name, 40, v.tokens),
+		n := fileNote{Attachment: store.FileRef{Message: m.ID, Part: i}.String(), Name: clip(a.Name, 40, v.tokens),
 			Kind: a.Kind, Note: a.Note()}
 		switch d := a.Document; {
 		case d != nil:

@@ -68,7 +68,7 @@ func zoneOf(name string, known *time.Location) *time.Location {
 // news returns what an update tells: the changes since the epoch's head was fixed that no prompt of it has shown, and
 // what was sent unasked; nil: nothing. told is the last change that prompts have shown then. Without a message of the
 // user to precede, changes wait for the next turn.
-func (b *builder) news(e *core.Epoch, ms []core.Message) (news *core.TurnNews, told int64) {
+func (b *builder) news(e *store.Epoch, ms []core.Message) (news *store.TurnNews, told int64) {
 	t := b.newNewsWriter(e, ms)
 	t.zone()
 	t.loops(core.LoopClosed, "loop closed")
@@ -85,7 +85,7 @@ func (b *builder) news(e *core.Epoch, ms []core.Message) (news *core.TurnNews, t
 		if news != nil {
 			n.Sent, n.Tainted = news.News.Sent, n.Tainted || news.News.Tainted
 		}
-		news = &core.TurnNews{Message: at, News: n, Edits: b.Window.Edits}
+		news = &store.TurnNews{Message: at, News: n, Edits: b.Window.Edits}
 	}
 	if len(b.Window.Failed) > 0 {
 		return news, 0
@@ -105,7 +105,7 @@ func (b *builder) firstInput(ms []core.Message) (core.MessageID, bool) {
 }
 
 // withNews returns messages with the news before the one that they name.
-func withNews(ms []core.Message, n *core.TurnNews) []core.Message {
+func withNews(ms []core.Message, n *store.TurnNews) []core.Message {
 	if n == nil {
 		return ms
 	}
@@ -120,7 +120,7 @@ func withNews(ms []core.Message, n *core.TurnNews) []core.Message {
 
 // unasked returns what was sent to the person unasked since the turn before, the newest first as far as there is room;
 // nil: nothing.
-func (b *builder) unasked(e *core.Epoch) *core.TurnNews {
+func (b *builder) unasked(e *store.Epoch) *store.TurnNews {
 	at, ok := b.firstInput(b.Window.Messages)
 	if !ok || len(b.Window.Sent) == 0 {
 		return nil
@@ -141,11 +141,11 @@ func (b *builder) unasked(e *core.Epoch) *core.TurnNews {
 	}
 	slices.Reverse(lines)
 	n.Sent = strings.Join(lines, "\n")
-	return &core.TurnNews{Message: at, News: n, Edits: b.Window.Edits}
+	return &store.TurnNews{Message: at, News: n, Edits: b.Window.Edits}
 }
 
 // sentLine tells about one message that was sent unasked, in at most room tokens if its frame fits.
-func (b *builder) sentLine(u store.Unasked, e *core.Epoch, room int) string {
+func (b *builder) sentLine(u store.Unasked, e *store.Epoch, room int) string {
 	n := note{Is: "sent by you", At: u.SentAt.In(b.Zone).Format("Mon 2 Jan 15:04"), Foreign: u.Tainted}
 	said, limit := u.Text, sentText
 	switch u.Kind {
@@ -168,11 +168,11 @@ func (b *builder) sentLine(u store.Unasked, e *core.Epoch, room int) string {
 }
 
 // inNotes reports whether the notes of the epoch show a day's summary.
-func (b *builder) inNotes(day core.SegmentID, e *core.Epoch) bool {
+func (b *builder) inNotes(day core.SegmentID, e *store.Epoch) bool {
 	if e.ID == b.Turn.ID { // it begins, and will show the last day
 		return b.plan == Continuous && b.Window.Last.ID == day && b.Window.LastSummary != nil
 	}
-	return slices.ContainsFunc(e.Head, func(h core.HeadPart) bool {
+	return slices.ContainsFunc(e.Head, func(h store.HeadPart) bool {
 		return h.Segment == day && h.Text != "" && h.Name != partDays
 	})
 }
@@ -204,7 +204,7 @@ func shortDate(label string) string {
 type newsWriter struct {
 	*builder
 	core.News
-	epoch *core.Epoch
+	epoch *store.Epoch
 	was   core.News // zone, day and version that the epoch's prompts have shown
 	lines []string
 	room  int // tokens
@@ -212,7 +212,7 @@ type newsWriter struct {
 }
 
 // newNewsWriter returns a writer that knows what the epoch's prompts have shown.
-func (b *builder) newNewsWriter(e *core.Epoch, ms []core.Message) *newsWriter {
+func (b *builder) newNewsWriter(e *store.Epoch, ms []core.Message) *newsWriter {
 	t := &newsWriter{builder: b, epoch: e, was: core.News{Zone: e.Zone}}
 	for _, h := range e.Head {
 		if h.Name == partLast {
@@ -275,7 +275,7 @@ func (t *newsWriter) loops(state core.LoopState, is string) {
 func (t *newsWriter) memory() {
 	themes := t.Window.Changes.Themes
 	if len(themes) == 0 || !slices.ContainsFunc(t.epoch.Head,
-		func(h core.HeadPart) bool { return h.Name == partThemes && h.Text != "" }) {
+		func(h store.HeadPart) bool { return h.Name == partThemes && h.Text != "" }) {
 		return
 	}
 	counts := make([]string, len(themes))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 )
 
@@ -59,7 +60,7 @@ const (
 const yesterday = `{"is":"` + isYesterday + `"`
 
 // derived reports whether a part is derived from the conversation, and so must not be in the system message.
-func derived(p *core.HeadPart) bool {
+func derived(p *store.HeadPart) bool {
 	switch p.Name {
 	case partUser, partThemes, partDays, partLast, partLoops, partToday, partHistory:
 		return true

@@ -4,7 +4,7 @@
 // A prompt consists of a head and raw messages. The head has system messages (instructions, policy, tools, memory,
 // standing instructions) and one user message of notes, which are derived from the conversation: themes of memory, last
 // conversation, open loops, today's summary. Each note is one line of JSON with its sources, and the notes are between
-// fences that nobody can predict. An epoch (core.Epoch) fixes the head and the first raw message, so that from turn to
+// fences that nobody can predict. An epoch (store.Epoch) fixes the head and the first raw message, so that from turn to
 // turn the prompt only grows and the caches of providers hit. Changes meanwhile (loops, memory, the zone, a newer
 // summary of the last day) are shown as news before the message of the first turn that sees them, and in the head of
 // the next epoch.
@@ -43,7 +43,7 @@ var (
 	ErrClientTooLong = errors.New("the program asks for too much at once")
 )
 
-// Reasons for which an epoch begins, in core.Snapshot.NewEpoch.
+// Reasons for which an epoch begins, in store.Snapshot.NewEpoch.
 const (
 	NewFirst    = "first"    // there was none
 	NewSettings = "settings" // the fingerprint or strategy changed
@@ -78,7 +78,7 @@ type Input struct {
 }
 
 // Prompt is the first request of a turn.
-type Prompt = core.Prompt
+type Prompt = store.Prompt
 
 // Query returns the query of a turn's window. It ignores Window and Tokens of in. It asks for twice the hard cap, so
 // that uncovered messages are found behind as many covered ones. A continuous epoch begins with fewer tokens of covered

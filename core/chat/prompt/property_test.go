@@ -414,9 +414,9 @@ func loaded(in prompt.Input) []core.Message {
 }
 
 // checkRebuild checks that the prompt can be rebuilt from its references.
-func checkRebuild(t fatal, in prompt.Input, p prompt.Prompt, e *core.Epoch) {
-	var stored core.Epoch
-	var snapshot core.Snapshot
+func checkRebuild(t fatal, in prompt.Input, p prompt.Prompt, e *store.Epoch) {
+	var stored store.Epoch
+	var snapshot store.Snapshot
 	for from, to := range map[any]any{e: &stored, &p.Snapshot: &snapshot} {
 		data, err := json.Marshal(from)
 		if err != nil {

@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // snapshot describes the contents of l by reference. The caller adds usage, latency, model and steps.
-func (b *builder) snapshot(l *layout, e *core.Epoch) core.Snapshot {
-	s := core.Snapshot{Strategy: b.plan, Epoch: e.ID, Thread: b.inThread(l), Loaded: len(l.all),
+func (b *builder) snapshot(l *layout, e *store.Epoch) store.Snapshot {
+	s := store.Snapshot{Strategy: b.plan, Epoch: e.ID, Thread: b.inThread(l), Loaded: len(l.all),
 		ToolTokens: b.budgets.ToolSchemaTokens, Cap: b.cap}
 	costs := l.head.costs()
 	for i := range l.head {
 		p := &l.head[i]
-		s.Parts = append(s.Parts, core.PartTokens{Name: p.Name, Tokens: costs[i], Error: p.Error})
+		s.Parts = append(s.Parts, store.PartTokens{Name: p.Name, Tokens: costs[i], Error: p.Error})
 		s.Total += costs[i]
 		if p.Text == "" {
 			continue
@@ -33,7 +34,7 @@ func (b *builder) snapshot(l *layout, e *core.Epoch) core.Snapshot {
 	}
 	for _, name := range []string{"sent", "news"} {
 		if err := b.Window.Failed[name]; err != "" {
-			s.Parts = append(s.Parts, core.PartTokens{Name: name, Error: err})
+			s.Parts = append(s.Parts, store.PartTokens{Name: name, Error: err})
 		}
 	}
 	b.included(l, &s)
@@ -75,7 +76,7 @@ func (b *builder) dropped(l *layout) int {
 	return n
 }
 
-func (b *builder) included(l *layout, s *core.Snapshot) {
+func (b *builder) included(l *layout, s *store.Snapshot) {
 	ids, said := make([]core.MessageID, 0, len(l.all)), 0
 	l.each(func(_ int, r *raw, _ bool) {
 		ids = append(ids, r.ID)
@@ -99,7 +100,7 @@ func (b *builder) included(l *layout, s *core.Snapshot) {
 	}
 	s.LeftOut = max(s.Truncated-s.Dropped, 0)
 	tokens := l.messagesCost()
-	s.Parts = append(s.Parts, core.PartTokens{Name: partMessages, Tokens: tokens})
+	s.Parts = append(s.Parts, store.PartTokens{Name: partMessages, Tokens: tokens})
 	s.Total += tokens
 }
 
@@ -108,7 +109,7 @@ const editedMark = "[edited since] "
 // Rebuild returns the prompt of an earlier turn, exactly as it was sent, from its epoch, its
 // snapshot, and the messages and pages that these name. Messages redacted since are blank;
 // messages edited since have their current text, with a mark; missing pages are counted.
-func Rebuild(e core.Epoch, s core.Snapshot, ms []core.Message, pages []core.Page, b Budgets,
+func Rebuild(e store.Epoch, s store.Snapshot, ms []core.Message, pages []core.Page, b Budgets,
 	t core.Tokenizer) []core.ModelMessage {
 	l := layoutOf(&e, viewOf(&e, time.UTC, b.orDefault(), t), pages)
 	ms = slices.DeleteFunc(slices.Clone(ms), func(m core.Message) bool { return !s.Messages.Has(m.ID) })

@@ -117,7 +117,7 @@ func TestWindow_failedPartsAreLeftOut(t *testing.T) {
 	w.failed = map[string]string{"news": "no such table"}
 	w.open("a loop")
 	p = w.exchange("and now?", "Well.")
-	if i := slices.IndexFunc(p.Snapshot.Parts, func(p core.PartTokens) bool { return p.Name == "news" }); i < 0 ||
+	if i := slices.IndexFunc(p.Snapshot.Parts, func(p store.PartTokens) bool { return p.Name == "news" }); i < 0 ||
 		p.Snapshot.Parts[i].Error != "no such table" || p.Told != 0 || p.Snapshot.NewEpoch != "" {
 		t.Errorf("told %d of %d: %+v", p.Told, w.news, p.Snapshot)
 	}

@@ -42,7 +42,7 @@ type world struct {
 	segments  []core.Segment
 	summaries map[core.SegmentID]*core.Summary
 	loops     []core.Loop
-	epoch     *core.Epoch
+	epoch     *store.Epoch
 	edits     int64
 	turns     core.TurnID
 
@@ -158,7 +158,7 @@ func (w *world) answer(p prompt.Prompt, ms ...core.Message) {
 		if err != nil {
 			w.t.Fatalf("%v", err)
 		}
-		w.epoch = &core.Epoch{}
+		w.epoch = &store.Epoch{}
 		if err := json.Unmarshal(data, w.epoch); err != nil {
 			w.t.Fatalf("%v", err)
 		}

@@ -29,7 +29,7 @@ const (
 )
 
 // failed decides how a job ends after an error. A failure of the model ends it, and the day stays due.
-func (s *Summarizer) failed(ctx context.Context, j *core.Job, w *work, cause error) error {
+func (s *Summarizer) failed(ctx context.Context, j *store.Job, w *work, cause error) error {
 	if w.usage != (core.Usage{}) {
 		if err := s.Store.Spend(ctx, j.User, w.today, w.usage); err != nil {
 			return err
@@ -59,7 +59,7 @@ func operators(m *core.ModelError) bool {
 }
 
 // fail records a failure and when the summary is tried again. The person reads why on the day's page.
-func (s *Summarizer) fail(ctx context.Context, j *core.Job, w *work, m *core.ModelError, cause error) error {
+func (s *Summarizer) fail(ctx context.Context, j *store.Job, w *work, m *core.ModelError, cause error) error {
 	now, g := s.Now(), w.segment
 	f := store.FailedSummary{User: j.User, Segment: g.ID, Lease: j.Lease, Cause: plain(m, cause), Config: s.Settings.Config,
 		Since: g.FailedAt, Post: s.wanted(w), Now: now}

@@ -221,7 +221,7 @@ func TestNight_restart(t *testing.T) {
 	n.until(20, 4)
 	n.now = n.segment(first).RetryAt
 	must(t, n.sum.Finalize(t.Context()))
-	refs, _, err := n.store.Due(t.Context(), []string{core.QueueSummarize}, n.now, 10, core.Share{})
+	refs, _, err := n.store.Due(t.Context(), []string{core.QueueSummarize}, n.now, 10, store.Share{})
 	must(t, err)
 	if _, err := n.store.Claim(t.Context(), refs[0], n.sum.Jobs.Claim()); err != nil { // and dies
 		t.Fatal(err)
@@ -259,7 +259,7 @@ func TestNight_severalProcesses(t *testing.T) {
 					if err := s.Finalize(t.Context()); err != nil {
 						t.Error(err)
 					}
-					refs, _, err := n.store.Due(t.Context(), []string{core.QueueSummarize}, n.now, 10, core.Share{})
+					refs, _, err := n.store.Due(t.Context(), []string{core.QueueSummarize}, n.now, 10, store.Share{})
 					if err != nil {
 						t.Error(err)
 					}

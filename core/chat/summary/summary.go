@@ -80,17 +80,17 @@ type Summarizer struct {
 }
 
 // Take claims a due summary job and runs it.
-func (s *Summarizer) Take(ctx context.Context, ref core.JobRef) {
+func (s *Summarizer) Take(ctx context.Context, ref store.JobRef) {
 	s.Jobs.Yield(ctx)
 	s.Jobs.Take(ctx, ref, s.do)
 }
 
 // Run runs a claimed summary job.
-func (s *Summarizer) Run(ctx context.Context, j *core.Job) { s.Jobs.Run(ctx, j, s.do) }
+func (s *Summarizer) Run(ctx context.Context, j *store.Job) { s.Jobs.Run(ctx, j, s.do) }
 
 // work is the state of one summary job.
 type work struct {
-	job      *core.Job
+	job      *store.Job
 	user     core.User
 	segment  core.Segment
 	previous *core.Summary        // nil: from the transcript
@@ -106,7 +106,7 @@ type work struct {
 }
 
 // do writes the summary of a claimed job, or decides how the job ends after an error.
-func (s *Summarizer) do(ctx context.Context, j *core.Job) error {
+func (s *Summarizer) do(ctx context.Context, j *store.Job) error {
 	w, err := s.read(ctx, j)
 	if err == nil {
 		err = s.write(ctx, w)
@@ -122,7 +122,7 @@ func (s *Summarizer) do(ctx context.Context, j *core.Job) error {
 }
 
 // read loads the input of a summary.
-func (s *Summarizer) read(ctx context.Context, j *core.Job) (*work, error) {
+func (s *Summarizer) read(ctx context.Context, j *store.Job) (*work, error) {
 	w := &work{job: j}
 	var err error
 	if w.user, err = s.Users.User(ctx, j.User); err != nil {

@@ -115,14 +115,14 @@ func (n *night) exchange(texts ...string) core.MessageID {
 	var last core.MessageID
 	for _, text := range texts {
 		n.n++
-		c := core.Claim{Worker: "w", Now: n.now, Until: n.now.Add(time.Minute)}
+		c := store.Claim{Worker: "w", Now: n.now, Until: n.now.Add(time.Minute)}
 		out, err := n.store.Append(n.t.Context(), store.Append{User: n.user.ID, Identity: n.at.ID, Now: n.now,
 			RunAt: n.now, Claim: &c, Events: []core.Inbound{{Address: n.at.Address, EventID: fmt.Sprint(n.n),
 				NativeID: fmt.Sprint(n.n)}},
 			Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: 5,
 				ForwardedFrom: n.forwarded, SentAt: n.now, Day: n.sum.Calendar.Day(core.Settings{}, n.now)}}})
 		must(n.t, err)
-		done, err := n.store.Commit(n.t.Context(), core.Reply{Turn: out.Turn, State: core.TurnDone,
+		done, err := n.store.Commit(n.t.Context(), store.Reply{Turn: out.Turn, State: core.TurnDone,
 			Now: n.now, SummarizeAfter: 10, Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat,
 				Text: "re: " + text, Tokens: 5, SentAt: n.now}}}, nil)
 		must(n.t, err)
@@ -135,7 +135,7 @@ func (n *night) exchange(texts ...string) core.MessageID {
 func (n *night) work() {
 	n.t.Helper()
 	for {
-		refs, _, err := n.store.Due(n.t.Context(), []string{core.QueueSummarize}, n.now, 10, core.Share{})
+		refs, _, err := n.store.Due(n.t.Context(), []string{core.QueueSummarize}, n.now, 10, store.Share{})
 		must(n.t, err)
 		if len(refs) == 0 {
 			return

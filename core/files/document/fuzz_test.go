@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // fuzzed reads an input in this process, and checks the result.
@@ -103,8 +103,8 @@ func FuzzFileRef(f *testing.F) {
 	f.Add("12.2")
 	f.Add("#1")
 	f.Fuzz(func(t *testing.T, s string) {
-		ref, ok := core.ParseFileRef(s)
-		if again, same := core.ParseFileRef(ref.String()); ok && (!same || again != ref) {
+		ref, ok := store.ParseFileRef(s)
+		if again, same := store.ParseFileRef(ref.String()); ok && (!same || again != ref) {
 			t.Errorf("%q is %v and then %v", s, ref, again)
 		}
 	})

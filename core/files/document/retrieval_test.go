@@ -13,6 +13,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/memory/recall"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 	"github.com/everthread/everthread/internal/fulltest"
@@ -191,14 +192,14 @@ func TestTheRightPageIsFound(t *testing.T) {
 		Settings: recall.Default(), Log: zap.NewNop()}
 	right := 0
 	for _, a := range c.asks {
-		found, err := s.Search(t.Context(), core.SearchQuery{User: 1, Query: a.question, Limit: 5, Now: noon})
+		found, err := s.Search(t.Context(), search.Query{User: 1, Query: a.question, Limit: 5, Now: noon})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, h := range found.Hits {
 			if h.Kind == core.DocFile && h.Page.Name == a.file && h.Page.Number == a.page {
 				right++
-				v := core.SearchResult{Hits: []core.Hit{h}}.View(time.UTC).Results[0]
+				v := search.Result{Hits: []search.Hit{h}}.View(time.UTC).Results[0]
 				if v.Page != a.page || v.Name != a.file || v.Attachment == "" || v.Message == 0 || !v.Foreign || v.Snippet == "" {
 					t.Errorf("%+v does not say where it is", v)
 				}
@@ -236,18 +237,18 @@ func keep(t *testing.T, st store.Store, name string, g got) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refs, _, err := st.Due(ctx, []string{core.QueueDocument}, noon, 1, core.Share{})
+	refs, _, err := st.Due(ctx, []string{core.QueueDocument}, noon, 1, store.Share{})
 	if err != nil || len(refs) != 1 {
 		t.Fatalf("%d documents to be read: %v", len(refs), err)
 	}
-	j, err := st.Claim(ctx, refs[0], core.Claim{Worker: "w", Now: noon, Until: noon.Add(time.Hour)})
+	j, err := st.Claim(ctx, refs[0], store.Claim{Worker: "w", Now: noon, Until: noon.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	put := store.PutFilePages{User: u.ID, File: core.FileRef{Message: out.Messages[0]}, First: true, Lease: j.Lease,
+	put := store.PutFilePages{User: u.ID, File: store.FileRef{Message: out.Messages[0]}, First: true, Lease: j.Lease,
 		Now: noon}
 	for _, p := range g.pages {
-		put.Pages = append(put.Pages, core.FilePage{Number: p.Number, Name: name, Kind: g.kind, Title: p.Title, Text: p.Text,
+		put.Pages = append(put.Pages, store.FilePage{Number: p.Number, Name: name, Kind: g.kind, Title: p.Title, Text: p.Text,
 			Tokens: words{}.Count(p.Text)})
 	}
 	err = errors.Join(st.PutFilePages(ctx, put), st.SetAttachment(ctx, store.Fetched{User: u.ID, Message: out.Messages[0],

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Tools returns file_read, whose errors are sentences for the model.
@@ -67,7 +68,7 @@ type pageView struct {
 }
 
 func (t readTool) use(ctx context.Context, use core.ToolUse, in input) (core.ToolResult, error) {
-	ref, ok := core.ParseFileRef(string(in.Attachment))
+	ref, ok := store.ParseFileRef(string(in.Attachment))
 	if !ok {
 		return core.ToolResult{}, errors.New("attachment must be the number that is shown with the file, such as 12 or 12.2")
 	}
@@ -95,7 +96,7 @@ func (t readTool) use(ctx context.Context, use core.ToolUse, in input) (core.Too
 }
 
 // fill adds as many pages as fit.
-func (t readTool) fill(ctx context.Context, user core.UserID, ref core.FileRef, in input, out *output) error {
+func (t readTool) fill(ctx context.Context, user core.UserID, ref store.FileRef, in input, out *output) error {
 	from := max(1, in.From)
 	to := min(cmp.Or(in.To, from+mostPages-1), from+mostPages-1)
 	pages, err := t.store.FilePages(ctx, user, ref, from, to)

@@ -47,15 +47,15 @@ type Worker struct {
 const maxAttempts = 4
 
 // Take claims the job of a document and reads it.
-func (w *Worker) Take(ctx context.Context, ref core.JobRef) { w.Jobs.Take(ctx, ref, w.read) }
+func (w *Worker) Take(ctx context.Context, ref store.JobRef) { w.Jobs.Take(ctx, ref, w.read) }
 
 // read reads one document and stores its pages.
-func (w *Worker) read(ctx context.Context, j *core.Job) error {
+func (w *Worker) read(ctx context.Context, j *store.Job) error {
 	var part int
 	if err := json.Unmarshal(j.Payload, &part); err != nil {
 		return w.Jobs.Store.Finish(ctx, j.User, j.Lease, "payload: "+err.Error())
 	}
-	file := core.FileRef{Message: core.MessageID(j.Ref), Part: part}
+	file := store.FileRef{Message: core.MessageID(j.Ref), Part: part}
 	ms, err := w.Store.Messages(ctx, j.User, []core.MessageID{file.Message})
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (w *Worker) read(ctx context.Context, j *core.Job) error {
 }
 
 // pages reads a file and stores its pages in batches. A fault of the file is in the result, not an error.
-func (w *Worker) pages(ctx context.Context, j *core.Job, file core.FileRef, a core.Attachment) (*core.Document, error) {
+func (w *Worker) pages(ctx context.Context, j *store.Job, file store.FileRef, a core.Attachment) (*core.Document, error) {
 	config, err := w.Embed.Name(ctx, j.User)
 	if err != nil {
 		w.Log.Warn("embedding settings were not read", zap.Int64("user", int64(j.User)), zap.Error(err))
@@ -142,7 +142,7 @@ func (p *pageWriter) add(page Page) error {
 	if p.preview.Len() < 16*p.Preview {
 		p.preview.WriteString(clip(page.Text, 16*p.Preview) + "\n")
 	}
-	p.next.Pages = append(p.next.Pages, core.FilePage{Number: page.Number, Name: p.name, Kind: p.kind, Title: page.Title,
+	p.next.Pages = append(p.next.Pages, store.FilePage{Number: page.Number, Name: p.name, Kind: p.kind, Title: page.Title,
 		Text: page.Text, Tokens: p.Tokens.Count(page.Text)})
 	if p.bytes += len(page.Text); len(p.next.Pages) < batchPages && p.bytes < batchBytes {
 		return nil

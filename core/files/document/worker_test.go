@@ -28,7 +28,7 @@ func (words) Count(s string) int { return len(strings.Fields(s)) }
 type shelf struct {
 	job.Store
 	message  core.Message
-	pages    []core.FilePage
+	pages    []store.FilePage
 	puts     int
 	finished []string
 	err      error // of PutFilePages
@@ -60,13 +60,13 @@ func (s *shelf) Finish(_ context.Context, _ core.UserID, _ core.Lease, cause str
 	return nil
 }
 
-func (s *shelf) FilePages(_ context.Context, _ core.UserID, _ core.FileRef, from, to int) ([]core.FilePage, error) {
-	return slices.DeleteFunc(slices.Clone(s.pages), func(p core.FilePage) bool {
+func (s *shelf) FilePages(_ context.Context, _ core.UserID, _ store.FileRef, from, to int) ([]store.FilePage, error) {
+	return slices.DeleteFunc(slices.Clone(s.pages), func(p store.FilePage) bool {
 		return p.Number < from || p.Number > to
 	}), nil
 }
 
-func (s *shelf) FilePagesOf(context.Context, core.UserID, []int64) ([]core.FilePage, error) {
+func (s *shelf) FilePagesOf(context.Context, core.UserID, []int64) ([]store.FilePage, error) {
 	return nil, nil
 }
 func (s *shelf) HasFilePages(context.Context, core.UserID) (bool, error) { return true, nil }
@@ -93,8 +93,8 @@ func shelfOf(name string) *shelf {
 		Name: name, Path: name, Document: &core.Document{Kind: "x", State: core.DocumentReading}}}}}
 }
 
-func of(failures int) *core.Job {
-	return &core.Job{User: 1, Ref: 12, Payload: json.RawMessage("1"), Failures: failures}
+func of(failures int) *store.Job {
+	return &store.Job{User: 1, Ref: 12, Payload: json.RawMessage("1"), Failures: failures}
 }
 
 func TestWorker(t *testing.T) {
@@ -153,7 +153,7 @@ func TestFileRead(t *testing.T) {
 	d := s.message.Attachments[1].Document
 	d.State, d.Kind, d.Pages = core.DocumentRead, PDF, 5
 	for i := range 5 {
-		s.pages = append(s.pages, core.FilePage{Number: i + 1, Text: strings.Repeat("word ", 1000), Tokens: 1000})
+		s.pages = append(s.pages, store.FilePage{Number: i + 1, Text: strings.Repeat("word ", 1000), Tokens: 1000})
 	}
 	s.pages[4].Text, s.pages[4].Tokens = strings.Repeat("word ", 9000), 9000
 	tool := Tools(s, words{})[0]

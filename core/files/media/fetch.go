@@ -25,8 +25,8 @@ import (
 const maxFetches = 5
 
 // Take claims a due download or removal and does it.
-func (m *Files) Take(ctx context.Context, ref core.JobRef) {
-	m.Jobs.Take(ctx, ref, func(ctx context.Context, j *core.Job) error {
+func (m *Files) Take(ctx context.Context, ref store.JobRef) {
+	m.Jobs.Take(ctx, ref, func(ctx context.Context, j *store.Job) error {
 		if j.Queue == core.QueueRemove {
 			return m.removeAll(ctx, j)
 		}
@@ -35,7 +35,7 @@ func (m *Files) Take(ctx context.Context, ref core.JobRef) {
 }
 
 // removeAll removes the redacted attachments that a job lists.
-func (m *Files) removeAll(ctx context.Context, j *core.Job) error {
+func (m *Files) removeAll(ctx context.Context, j *store.Job) error {
 	var names []string
 	if err := json.Unmarshal(j.Payload, &names); err != nil {
 		return m.Jobs.Store.Finish(ctx, j.User, j.Lease, "payload: "+err.Error())
@@ -60,7 +60,7 @@ func (m *Files) Queues() []string {
 }
 
 // fetch downloads one attachment and stores its path, or why it has none.
-func (m *Files) fetch(ctx context.Context, j *core.Job) error {
+func (m *Files) fetch(ctx context.Context, j *store.Job) error {
 	var index int
 	if err := json.Unmarshal(j.Payload, &index); err != nil {
 		return m.Jobs.Store.Finish(ctx, j.User, j.Lease, "payload: "+err.Error())
@@ -108,7 +108,7 @@ func (m *Files) fetch(ctx context.Context, j *core.Job) error {
 }
 
 // download returns the file of an attachment: the stored one, else the service's, which it stores.
-func (m *Files) download(ctx context.Context, j *core.Job, name string,
+func (m *Files) download(ctx context.Context, j *store.Job, name string,
 	a *core.Attachment) (data []byte, said string, err error) {
 	if a.Path != "" {
 		if data, err = os.ReadFile(filepath.Join(m.Dir, a.Path)); err == nil {
@@ -176,7 +176,7 @@ func (m *Files) measured(a *core.Attachment, data []byte) {
 
 // listen returns the text of a message with the transcript of a recording, or why there is none; empty: it does not
 // change. If the day has no tokens for it, a later attempt follows when it has.
-func (m *Files) listen(ctx context.Context, j *core.Job, text string, a *core.Attachment, data []byte) (string, error) {
+func (m *Files) listen(ctx context.Context, j *store.Job, text string, a *core.Attachment, data []byte) (string, error) {
 	a.Unheard = time.Time{}
 	if m.Transcriber == nil || a.Kind != "voice" && a.Kind != "audio" || a.Transcript != "" {
 		return "", nil
@@ -199,7 +199,7 @@ func (m *Files) listen(ctx context.Context, j *core.Job, text string, a *core.At
 
 // transcribe sets the transcript of a recording, or why it has none. A temporary error of the service is returned, and
 // retries the download.
-func (m *Files) transcribe(ctx context.Context, j *core.Job, a *core.Attachment, data []byte) error {
+func (m *Files) transcribe(ctx context.Context, j *store.Job, a *core.Attachment, data []byte) error {
 	said, err := m.Transcriber.Transcribe(ctx, core.Recording{User: j.User, Name: a.Name, MIME: a.MIME, Data: data})
 	var permanent *core.Permanent
 	_, over := errors.AsType[*trust.OverCap](err)

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -54,7 +55,7 @@ func TestListen(t *testing.T) {
 	} {
 		f := &Files{Transcriber: c.result, Log: zap.NewNop()}
 		a := core.Attachment{Kind: "voice"}
-		got, err := f.listen(t.Context(), &core.Job{Failures: c.failures}, "[voice 0:03]", &a, []byte("no OGG"))
+		got, err := f.listen(t.Context(), &store.Job{Failures: c.failures}, "[voice 0:03]", &a, []byte("no OGG"))
 		if got != c.want || (err != nil) != c.fails {
 			t.Errorf("%s: got %q, %v, want %q", name, got, err, c.want)
 		}

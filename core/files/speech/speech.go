@@ -68,10 +68,10 @@ const (
 var errLate = errors.New("speak: it was too late, nobody waits for an answer of that time")
 
 // Take claims the job of an answer and speaks it.
-func (w *Worker) Take(ctx context.Context, ref core.JobRef) { w.Jobs.Take(ctx, ref, w.speak) }
+func (w *Worker) Take(ctx context.Context, ref store.JobRef) { w.Jobs.Take(ctx, ref, w.speak) }
 
 // speak speaks one answer, and stores the recording with its delivery.
-func (w *Worker) speak(ctx context.Context, j *core.Job) error {
+func (w *Worker) speak(ctx context.Context, j *store.Job) error {
 	var to core.Address
 	if err := json.Unmarshal(j.Payload, &to); err != nil {
 		return w.giveUp(ctx, j, fmt.Errorf("payload: %w", err))
@@ -111,7 +111,7 @@ func (w *Worker) speak(ctx context.Context, j *core.Job) error {
 }
 
 // keep stores a recording, with its delivery to the address of the answer.
-func (w *Worker) keep(ctx context.Context, j *core.Job, to core.Address, sound media.Speech) error {
+func (w *Worker) keep(ctx context.Context, j *store.Job, to core.Address, sound media.Speech) error {
 	a, err := w.Files.KeepSpeech(ctx, j.User, core.MessageID(j.Ref), sound)
 	if err != nil {
 		return w.failed(ctx, j, err)
@@ -127,7 +127,7 @@ func (w *Worker) keep(ctx context.Context, j *core.Job, to core.Address, sound m
 }
 
 // failed retries temporary errors, and gives up after others.
-func (w *Worker) failed(ctx context.Context, j *core.Job, err error) error {
+func (w *Worker) failed(ctx context.Context, j *store.Job, err error) error {
 	var permanent *core.Permanent
 	var over *trust.OverCap
 	switch {
@@ -140,7 +140,7 @@ func (w *Worker) failed(ctx context.Context, j *core.Job, err error) error {
 }
 
 // giveUp records that an answer is not spoken. Its text was sent.
-func (w *Worker) giveUp(ctx context.Context, j *core.Job, cause error) error {
+func (w *Worker) giveUp(ctx context.Context, j *store.Job, cause error) error {
 	w.Meter.Count("everthread_speech_total", 1, "failed")
 	w.Log.Warn("answer not spoken; its text was sent", zap.Int64("user", int64(j.User)), zap.Int64("message", j.Ref),
 		zap.Error(cause))

@@ -20,7 +20,7 @@ import (
 // desk is a store with one answer to be spoken, and records what happens to it.
 type desk struct {
 	answer core.Message
-	job    core.Job
+	job    store.Job
 	spoken []store.Spoken
 	gave   []string    // causes of giving up
 	later  []time.Time // retries
@@ -29,7 +29,9 @@ type desk struct {
 	left   []string // kept files
 }
 
-func (d *desk) Claim(context.Context, core.JobRef, core.Claim) (*core.Job, error)           { return &d.job, nil }
+func (d *desk) Claim(context.Context, store.JobRef, store.Claim) (*store.Job, error) {
+	return &d.job, nil
+}
 func (d *desk) Extend(context.Context, core.UserID, core.Lease, time.Time) error            { return nil }
 func (d *desk) Finish(context.Context, core.UserID, core.Lease, string) error               { d.ended++; return nil }
 func (d *desk) User(context.Context, core.UserID) (core.User, error)                        { return core.User{}, nil }
@@ -92,7 +94,7 @@ func TestAnAnswerIsSpokenOrGivenUp(t *testing.T) {
 		"another was taken": {speaker: works, change: func(d *desk) { d.answer.Kind = core.KindAnswer }, ended: 1},
 	} {
 		d := &desk{answer: core.Message{ID: 5, Kind: core.KindChat, Text: "Hello there"},
-			job: core.Job{User: 1, Ref: 5, Since: now, Payload: []byte(`{"Channel":"x"}`)}}
+			job: store.Job{User: 1, Ref: 5, Since: now, Payload: []byte(`{"Channel":"x"}`)}}
 		if c.change != nil {
 			c.change(d)
 		}
@@ -101,7 +103,7 @@ func TestAnAnswerIsSpokenOrGivenUp(t *testing.T) {
 				Rand: func() float64 { return 0 }, Log: zap.NewNop()},
 			Meter: uncounted{}, Crash: func(string) {}, Log: zap.NewNop(),
 			Now: func() time.Time { return now }}
-		w.Take(t.Context(), core.JobRef{User: 1})
+		w.Take(t.Context(), store.JobRef{User: 1})
 		if len(d.spoken) != c.spoken || len(d.gave) != c.gave || len(d.later) != c.later || d.ended != c.ended ||
 			len(d.left) != c.filesLft || c.gave > 0 && !strings.Contains(d.gave[0], c.cause) {
 			t.Errorf("%s: %+v", name, d)

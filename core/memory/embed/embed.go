@@ -42,7 +42,7 @@ type Windows interface {
 	// Text returns the text of a window to embed; empty: none.
 	Text(messages []core.Message) string
 	// Passages returns the stretches of a window's messages that get vectors too.
-	Passages(messages []core.Message) []core.Passage
+	Passages(messages []core.Message) []store.Passage
 }
 
 // Worker runs the jobs of core.QueueEmbed. All fields are required. It is safe for concurrent use.
@@ -57,13 +57,13 @@ type Worker struct {
 }
 
 // Take claims a due job and runs it.
-func (w *Worker) Take(ctx context.Context, ref core.JobRef) {
+func (w *Worker) Take(ctx context.Context, ref store.JobRef) {
 	w.Jobs.Yield(ctx)
 	w.Jobs.Take(ctx, ref, w.do)
 }
 
 // do embeds a user's pending texts, and ends the job.
-func (w *Worker) do(ctx context.Context, j *core.Job) error {
+func (w *Worker) do(ctx context.Context, j *store.Job) error {
 	err := w.work(ctx, j.User)
 	switch {
 	case err == nil:

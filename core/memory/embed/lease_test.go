@@ -71,7 +71,7 @@ func TestALostLeaseEndsTheWork(t *testing.T) {
 		wk, logs := worker(w, p)
 		start := time.Now()
 		w.once(t, wk)
-		if time.Since(start) != 10*time.Second || len(w.ended) != 0 || w.queue[0].State != core.JobRunning ||
+		if time.Since(start) != 10*time.Second || len(w.ended) != 0 || w.queue[0].State != store.JobRunning ||
 			logs.Len() != 0 {
 			t.Errorf("after %s: %+v, log %v", time.Since(start), w.queue[0], logs.All())
 		}
@@ -88,8 +88,8 @@ func TestAStopGivesTheJobBackAtOnce(t *testing.T) {
 	if err := w.Enqueue(ctx, store.NewJob{User: ada, Queue: core.QueueEmbed, Key: core.EmbedKey}); err != nil {
 		t.Fatal(err)
 	}
-	wk.Take(ctx, core.JobRef{User: ada, ID: 1})
-	if j := w.queue[0]; j.State != core.JobReady || j.Error != "" || j.RunAt.After(time.Now()) || logs.Len() != 0 {
+	wk.Take(ctx, store.JobRef{User: ada, ID: 1})
+	if j := w.queue[0]; j.State != store.JobReady || j.Error != "" || j.RunAt.After(time.Now()) || logs.Len() != 0 {
 		t.Errorf("job %+v, log %v", j, logs.All())
 	}
 }
@@ -99,7 +99,7 @@ func TestAJobThatSomebodyElseHasIsLeftAlone(t *testing.T) {
 	w, p := newWorld(), &provider{}
 	w.remember("a")
 	wk, logs := worker(w, p)
-	wk.Take(t.Context(), core.JobRef{User: ada, ID: 99})
+	wk.Take(t.Context(), store.JobRef{User: ada, ID: 99})
 	if len(p.calls) != 0 || logs.Len() != 0 {
 		t.Errorf("calls %v, log %v", p.calls, logs.All())
 	}

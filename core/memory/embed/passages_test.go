@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // stored returns the bounds of each window's passages, and the first of their values.
@@ -48,8 +49,8 @@ func TestPassagesGoInBatches(t *testing.T) {
 	w.say(1, numbered(40)...)
 	w.closed[1] = true
 	wk, _ := worker(w, p)
-	wk.Windows = threes{passages: func(messages []core.Message) []core.Passage {
-		return append(make([]core.Passage, 99), each(messages)[0])
+	wk.Windows = threes{passages: func(messages []core.Message) []store.Passage {
+		return append(make([]store.Passage, 99), each(messages)[0])
 	}}
 	w.run(t, wk)
 	most := 0

@@ -84,7 +84,7 @@ func (r *round) vectors(ctx context.Context) error {
 type wanted struct {
 	store.EmbeddingResult
 	text     string
-	passages []core.Passage
+	passages []store.Passage
 }
 
 // batch embeds texts and stores their vectors. Empty ones are marked as such.
@@ -177,7 +177,7 @@ func (r *round) store(ctx context.Context, list []wanted) error {
 			mine := len(list[i].passages)
 			results[i] = list[i].EmbeddingResult
 			results[i].Passages = slices.DeleteFunc(vectors[:mine:mine],
-				func(p core.PassageVector) bool { return p.Values == nil })
+				func(p store.PassageVector) bool { return p.Values == nil })
 			vectors = vectors[mine:]
 		}
 		if err := r.put(ctx, results); err != nil {
@@ -189,15 +189,15 @@ func (r *round) store(ctx context.Context, list []wanted) error {
 }
 
 // passages returns the vectors of passages. A refused one has no values: its message is found by its words only.
-func (r *round) passages(ctx context.Context, list []core.Passage) ([]core.PassageVector, error) {
+func (r *round) passages(ctx context.Context, list []store.Passage) ([]store.PassageVector, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
 	texts := make([]string, len(list))
-	out := make([]core.PassageVector, len(list))
+	out := make([]store.PassageVector, len(list))
 	for i, p := range list {
 		texts[i] = p.Text
-		out[i] = core.PassageVector{Message: p.Message, From: p.From, To: p.To}
+		out[i] = store.PassageVector{Message: p.Message, From: p.From, To: p.To}
 	}
 	vectors, err := r.ask(ctx, texts)
 	switch {
@@ -215,7 +215,7 @@ func (r *round) passages(ctx context.Context, list []core.Passage) ([]core.Passa
 		return nil, err
 	}
 	for i, v := range vectors {
-		out[i].Values = core.Direction(v)
+		out[i].Values = store.Direction(v)
 	}
 	return out, nil
 }

@@ -25,7 +25,7 @@ type item struct {
 	vector []float32
 	cause  string
 
-	passages []core.PassageVector
+	passages []store.PassageVector
 }
 
 // world is an in-memory store and queue of one user.
@@ -37,7 +37,7 @@ type world struct {
 	done    map[core.SegmentID]bool // nothing new since the last cut
 	windows []store.TextWindow
 	items   []*item
-	queue   []*core.Job
+	queue   []*store.Job
 	next    core.JobID
 	ended   []string // causes of jobs that ended
 	extends int
@@ -193,25 +193,25 @@ func (w *world) Enqueue(_ context.Context, jobs ...store.NewJob) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, n := range jobs {
-		if n.Unique && len(w.queue) > 0 && w.queue[len(w.queue)-1].State != core.JobRunning {
+		if n.Unique && len(w.queue) > 0 && w.queue[len(w.queue)-1].State != store.JobRunning {
 			continue
 		}
 		w.next++
-		w.queue = append(w.queue, &core.Job{ID: w.next, User: n.User, Queue: n.Queue, Key: n.Key, Ref: n.Ref,
-			State: core.JobReady, RunAt: n.RunAt})
+		w.queue = append(w.queue, &store.Job{ID: w.next, User: n.User, Queue: n.Queue, Key: n.Key, Ref: n.Ref,
+			State: store.JobReady, RunAt: n.RunAt})
 	}
 	return nil
 }
 
-func (w *world) Claim(_ context.Context, ref core.JobRef, c core.Claim) (*core.Job, error) {
+func (w *world) Claim(_ context.Context, ref store.JobRef, c store.Claim) (*store.Job, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.queue) == 0 || w.queue[0].ID != ref.ID || w.queue[0].State == core.JobRunning ||
+	if len(w.queue) == 0 || w.queue[0].ID != ref.ID || w.queue[0].State == store.JobRunning ||
 		w.queue[0].RunAt.After(c.Now) {
 		return nil, nil
 	}
 	j := w.queue[0]
-	j.State, j.Worker = core.JobRunning, c.Worker
+	j.State, j.Worker = store.JobRunning, c.Worker
 	j.Lease = core.Lease{Job: j.ID, Key: j.Key, Attempt: j.Lease.Attempt + 1, Until: c.Until}
 	out := *j
 	return &out, nil
@@ -243,7 +243,7 @@ func (w *world) RetryJob(ctx context.Context, _ core.UserID, l core.Lease, at ti
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.queue[0].State, w.queue[0].RunAt, w.queue[0].Error = core.JobReady, at, cause
+	w.queue[0].State, w.queue[0].RunAt, w.queue[0].Error = store.JobReady, at, cause
 	if cause != "" {
 		w.queue[0].Failures++
 	}
@@ -321,11 +321,11 @@ func joined(messages []core.Message) string {
 }
 
 // each returns a passage for each message.
-func each(messages []core.Message) []core.Passage {
-	var out []core.Passage
+func each(messages []core.Message) []store.Passage {
+	var out []store.Passage
 	for _, m := range messages {
 		if m.Text != "" {
-			out = append(out, core.Passage{Message: m.ID, To: len(m.Text), Text: m.Text})
+			out = append(out, store.Passage{Message: m.ID, To: len(m.Text), Text: m.Text})
 		}
 	}
 	return out
@@ -334,7 +334,7 @@ func each(messages []core.Message) []core.Passage {
 // threes cuts windows of three messages with one passage each, or uses its functions.
 type threes struct {
 	cut      func(messages []core.Message, closed bool) ([]store.TextWindow, core.MessageID)
-	passages func(messages []core.Message) []core.Passage
+	passages func(messages []core.Message) []store.Passage
 }
 
 func (t threes) Cut(messages []core.Message, _ core.MessageID, closed bool) ([]store.TextWindow, core.MessageID) {
@@ -346,7 +346,7 @@ func (t threes) Cut(messages []core.Message, _ core.MessageID, closed bool) ([]s
 
 func (threes) Text(messages []core.Message) string { return joined(messages) }
 
-func (t threes) Passages(messages []core.Message) []core.Passage {
+func (t threes) Passages(messages []core.Message) []store.Passage {
 	if t.passages != nil {
 		return t.passages(messages)
 	}
@@ -375,7 +375,7 @@ func (w *world) run(t *testing.T, wk *Worker) {
 		if len(w.queue) == 0 || w.queue[0].RunAt.After(wk.Now()) {
 			return
 		}
-		wk.Take(t.Context(), core.JobRef{User: ada, ID: w.queue[0].ID, Queue: core.QueueEmbed, Key: core.EmbedKey})
+		wk.Take(t.Context(), store.JobRef{User: ada, ID: w.queue[0].ID, Queue: core.QueueEmbed, Key: core.EmbedKey})
 	}
 	t.Error("the job did not end")
 }
@@ -387,7 +387,7 @@ func (w *world) once(t *testing.T, wk *Worker) {
 		RunAt: wk.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	wk.Take(t.Context(), core.JobRef{User: ada, ID: w.queue[0].ID})
+	wk.Take(t.Context(), store.JobRef{User: ada, ID: w.queue[0].ID})
 }
 
 // fixed returns the same embedder for all users.

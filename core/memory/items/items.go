@@ -19,6 +19,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 )
@@ -26,7 +27,7 @@ import (
 // Signals finds the candidates of a search by words and by meaning. An unavailable signal is
 // left out, and ItemSignals says why.
 type Signals interface {
-	Items(ctx context.Context, user core.UserID, query string) (core.ItemSignals, error)
+	Items(ctx context.Context, user core.UserID, query string) (search.ItemSignals, error)
 }
 
 // Store stores memory.

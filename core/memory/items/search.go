@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 )
@@ -138,7 +139,7 @@ func (m *Memory) newest(ctx context.Context, filter store.ItemQuery, limit int) 
 
 // candidates returns the items of signals that pass the filter, by id.
 func (m *Memory) candidates(ctx context.Context, filter store.ItemQuery,
-	signals []core.ItemSignal) (map[core.ItemID]core.Item, error) {
+	signals []search.ItemSignal) (map[core.ItemID]core.Item, error) {
 	out := map[core.ItemID]core.Item{}
 	if len(signals) == 0 {
 		return out, nil
@@ -163,7 +164,7 @@ type candidate struct {
 
 // rank weighs two signals, meaning and words: it takes the best candidates of each, and normalises each signal over all
 // of them. In a search by words only these count. Of equals the newer comes first, then the lower id.
-func (s Settings) rank(found core.ItemSignals, items map[core.ItemID]core.Item) []Hit {
+func (s Settings) rank(found search.ItemSignals, items map[core.ItemID]core.Item) []Hit {
 	all := s.best(found.Signals, items)
 	lexical := normalise(all, func(c candidate) (float64, bool) { return c.lexical, c.fts })
 	semantic := normalise(all, func(c candidate) (float64, bool) { return c.semantic, c.near })
@@ -184,7 +185,7 @@ func newer(a, b core.Item) int {
 }
 
 // best returns the union of the best candidates of each signal.
-func (s Settings) best(signals []core.ItemSignal, items map[core.ItemID]core.Item) []candidate {
+func (s Settings) best(signals []search.ItemSignal, items map[core.ItemID]core.Item) []candidate {
 	var all []candidate
 	for _, x := range signals {
 		if item, ok := items[x.ID]; ok && (x.FTS || x.Near) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/memory/items"
+	"github.com/everthread/everthread/core/search"
 )
 
 // scored returns the ids of hits in order, with their scores.
@@ -24,29 +25,31 @@ func scored(hits []items.Hit) []string {
 
 func TestRank(t *testing.T) {
 	t.Parallel()
-	fts := func(id core.ItemID, v float64) core.ItemSignal { return core.ItemSignal{ID: id, FTS: true, Lexical: v} }
-	near := func(id core.ItemID, d float64) core.ItemSignal {
-		return core.ItemSignal{ID: id, Near: true, Distance: d}
+	fts := func(id core.ItemID, v float64) search.ItemSignal {
+		return search.ItemSignal{ID: id, FTS: true, Lexical: v}
 	}
-	both := func(id core.ItemID, v, d float64) core.ItemSignal {
-		return core.ItemSignal{ID: id, FTS: true, Lexical: v, Near: true, Distance: d}
+	near := func(id core.ItemID, d float64) search.ItemSignal {
+		return search.ItemSignal{ID: id, Near: true, Distance: d}
+	}
+	both := func(id core.ItemID, v, d float64) search.ItemSignal {
+		return search.ItemSignal{ID: id, FTS: true, Lexical: v, Near: true, Distance: d}
 	}
 	for name, c := range map[string]struct {
 		mode    string
-		signals []core.ItemSignal
+		signals []search.ItemSignal
 		want    []string
 	}{
-		"meaning outweighs words": {"hybrid", []core.ItemSignal{both(1, 9, 0.8), both(2, 1, 0.1)},
+		"meaning outweighs words": {"hybrid", []search.ItemSignal{both(1, 9, 0.8), both(2, 1, 0.1)},
 			[]string{"2 0.700", "1 0.300"}},
-		"similarity is 1/(1+d)": {"hybrid", []core.ItemSignal{near(1, 0), near(2, 1), near(3, 3)},
+		"similarity is 1/(1+d)": {"hybrid", []search.ItemSignal{near(1, 0), near(2, 1), near(3, 3)},
 			[]string{"1 0.700", "2 0.233"}}, // the farthest matches nothing
-		"one candidate":      {"hybrid", []core.ItemSignal{both(1, 2, 0.5)}, []string{"1 1.000"}},
-		"one of each signal": {"hybrid", []core.ItemSignal{fts(1, 2), near(2, 0.5)}, []string{"2 0.700", "1 0.300"}},
-		"words alone": {"fts", []core.ItemSignal{fts(1, 2), fts(2, 6), fts(3, 4)},
+		"one candidate":      {"hybrid", []search.ItemSignal{both(1, 2, 0.5)}, []string{"1 1.000"}},
+		"one of each signal": {"hybrid", []search.ItemSignal{fts(1, 2), near(2, 0.5)}, []string{"2 0.700", "1 0.300"}},
+		"words alone": {"fts", []search.ItemSignal{fts(1, 2), fts(2, 6), fts(3, 4)},
 			[]string{"2 1.000", "3 0.500", "1 0.000"}},
-		"ties: newer first":     {"fts", []core.ItemSignal{fts(1, 2), fts(2, 2)}, []string{"2 1.000", "1 1.000"}},
-		"same moment: lower id": {"fts", []core.ItemSignal{fts(5, 2), fts(4, 2)}, []string{"4 1.000", "5 1.000"}},
-		"unknown items":         {"fts", []core.ItemSignal{fts(99, 2)}, nil},
+		"ties: newer first":     {"fts", []search.ItemSignal{fts(1, 2), fts(2, 2)}, []string{"2 1.000", "1 1.000"}},
+		"same moment: lower id": {"fts", []search.ItemSignal{fts(5, 2), fts(4, 2)}, []string{"4 1.000", "5 1.000"}},
+		"unknown items":         {"fts", []search.ItemSignal{fts(99, 2)}, nil},
 		"nothing":               {"fts", nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +59,7 @@ func TestRank(t *testing.T) {
 				w.items = append(w.items, core.Item{User: 1, ID: core.ItemID(n + 1), Status: core.ItemActive,
 					CreatedAt: noon().Add(time.Duration(at) * time.Hour)})
 			}
-			w.signals = core.ItemSignals{Mode: c.mode, Signals: c.signals}
+			w.signals = search.ItemSignals{Mode: c.mode, Signals: c.signals}
 			f, err := w.memory.Search(t.Context(), items.Query{User: 1, Words: "x", Now: w.now})
 			if d := cmp.Diff(c.want, scored(f.Hits)); d != "" || err != nil || f.Mode != c.mode {
 				t.Error(err, f.Mode, d)
@@ -76,7 +79,7 @@ func TestFiltersComeFirst(t *testing.T) {
 			i.Theme, i.Type = "work", core.ItemFact
 		}
 		w.items = append(w.items, i)
-		w.signals.Signals = append(w.signals.Signals, core.ItemSignal{ID: i.ID, FTS: true, Lexical: float64(200 - n)})
+		w.signals.Signals = append(w.signals.Signals, search.ItemSignal{ID: i.ID, FTS: true, Lexical: float64(200 - n)})
 	}
 	for name, c := range map[string]struct {
 		q    items.Query
@@ -110,7 +113,7 @@ func TestCandidates(t *testing.T) {
 	for n := range 6 {
 		id := core.ItemID(n + 1)
 		w.items = append(w.items, core.Item{User: 1, ID: id, Status: core.ItemActive, CreatedAt: noon()})
-		w.signals.Signals = append(w.signals.Signals, core.ItemSignal{ID: id, FTS: true, Lexical: float64(n), Near: n < 4,
+		w.signals.Signals = append(w.signals.Signals, search.ItemSignal{ID: id, FTS: true, Lexical: float64(n), Near: n < 4,
 			Distance: float64(n) / 2})
 	}
 	f, err := w.memory.Search(t.Context(), items.Query{User: 1, Words: "x", Now: w.now})
@@ -132,7 +135,7 @@ func TestRankProperties(t *testing.T) {
 			id := core.ItemID(i + 1)
 			w.items = append(w.items, core.Item{User: 1, ID: id, Status: core.ItemActive,
 				CreatedAt: noon().Add(time.Duration(rapid.IntRange(0, 3).Draw(r, "h")) * time.Hour)})
-			s := core.ItemSignal{ID: id, FTS: rapid.Bool().Draw(r, "fts"), Near: mode == "hybrid" &&
+			s := search.ItemSignal{ID: id, FTS: rapid.Bool().Draw(r, "fts"), Near: mode == "hybrid" &&
 				rapid.Bool().Draw(r, "near")}
 			if s.FTS {
 				s.Lexical = rapid.Float64Range(0.01, 20).Draw(r, "lexical")

@@ -19,6 +19,7 @@ import (
 	"github.com/everthread/everthread/core/chat/agent"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/memory/items"
+	"github.com/everthread/everthread/core/search"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -50,8 +51,8 @@ func TestTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.memory.Embed = embedded("ollama/nomic/768")
-	w.signals = core.ItemSignals{Mode: "fts", Note: "no embeddings are configured",
-		Signals: []core.ItemSignal{{ID: 1, FTS: true, Lexical: 3}}}
+	w.signals = search.ItemSignals{Mode: "fts", Note: "no embeddings are configured",
+		Signals: []search.ItemSignal{{ID: 1, FTS: true, Lexical: 3}}}
 	var b strings.Builder
 	for _, call := range []struct{ name, arguments string }{
 		{"memory_list_themes", `{}`},
@@ -117,7 +118,7 @@ func TestOthersItems(t *testing.T) {
 			t.Errorf("%s: %v, %v", tool, others, none)
 		}
 	}
-	w.signals = core.ItemSignals{Mode: "fts", Signals: []core.ItemSignal{{ID: theirs, FTS: true, Lexical: 1}}}
+	w.signals = search.ItemSignals{Mode: "fts", Signals: []search.ItemSignal{{ID: theirs, FTS: true, Lexical: 1}}}
 	for _, query := range []string{"*", "secret"} {
 		if got := w.must("memory_search", `{"query":"`+query+`","status":"any"}`); len(got["results"].([]any)) != 0 {
 			t.Errorf("%s: %v", query, got)

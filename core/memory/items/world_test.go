@@ -12,6 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/memory/items"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/store"
 )
 
@@ -111,11 +112,11 @@ func (s *shelf) apply(user core.UserID, effects ...core.Effect) {
 
 // said is a fixed result of recall for every query.
 type said struct {
-	signals core.ItemSignals
+	signals search.ItemSignals
 	err     error
 }
 
-func (s *said) Items(context.Context, core.UserID, string) (core.ItemSignals, error) {
+func (s *said) Items(context.Context, core.UserID, string) (search.ItemSignals, error) {
 	return s.signals, s.err
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/text/times"
 )
 
@@ -153,7 +154,7 @@ func TestDates_namedDayIsFirst(t *testing.T) {
 			s := w.into(open(t))
 			right := 0
 			for _, q := range list {
-				got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: q.query, Now: askedOn,
+				got, err := s.Search(context.Background(), search.Query{User: me, Query: q.query, Now: askedOn,
 					Location: time.UTC})
 				if err != nil {
 					t.Fatal(err)
@@ -172,7 +173,7 @@ func TestDates_namedDayIsFirst(t *testing.T) {
 	}
 }
 
-func labels(hits []core.Hit) (out []string) {
+func labels(hits []search.Hit) (out []string) {
 	for _, h := range hits {
 		out = append(out, h.Label)
 	}

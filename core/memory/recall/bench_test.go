@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 )
 
 // BenchmarkSearch searches 10,000 messages of one user by words, on each store.
@@ -43,7 +44,7 @@ func benchSearch(b *testing.B, meaning bool) {
 			i := 0
 			for b.Loop() {
 				begin := time.Now()
-				if _, err := s.Search(b.Context(), core.SearchQuery{User: me, Query: queries[i%len(queries)],
+				if _, err := s.Search(b.Context(), search.Query{User: me, Query: queries[i%len(queries)],
 					Now: saturday}); err != nil {
 					b.Fatal(err)
 				}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 )
 
 // reach is the distance at which messages are neighbours, in messages.
@@ -51,7 +52,7 @@ func (r *ranking) withSources(list []candidate) []candidate {
 
 // meet ensures that no neighbour scores more than its best source: where it would, the two meet in between. A neighbour
 // that answers a question scores a little more. The keys of at are places in the directory, its values indexes in hits.
-func (s *scan) meet(hits []core.Hit, at map[int32]int) {
+func (s *scan) meet(hits []search.Hit, at map[int32]int) {
 	scores := make([]float64, len(hits))
 	for i, h := range hits {
 		scores[i] = h.Score
@@ -77,13 +78,13 @@ func (s *scan) meet(hits []core.Hit, at map[int32]int) {
 }
 
 // answers reports whether a message is the reply to a question right before it.
-func answers(h, before core.Hit) bool {
+func answers(h, before search.Hit) bool {
 	return h.Segment == before.Segment && h.Message.Role != before.Message.Role &&
 		strings.ContainsAny(before.Message.Text, "?？؟")
 }
 
 // context adds to each hit the messages right before and after it in its day, unless they are hits themselves.
-func (s *scan) context(ctx context.Context, hits []core.Hit) error {
+func (s *scan) context(ctx context.Context, hits []search.Hit) error {
 	shown := map[core.MessageID]bool{}
 	var wanted []core.MessageID
 	for _, h := range hits {
@@ -97,10 +98,10 @@ func (s *scan) context(ctx context.Context, hits []core.Hit) error {
 	if err != nil {
 		return err
 	}
-	byID := make(map[core.MessageID]core.Beside, len(loaded))
+	byID := make(map[core.MessageID]search.Beside, len(loaded))
 	for id, m := range loaded {
 		if !shown[id] {
-			byID[id] = core.Beside{Message: id, Role: m.Role, Foreign: m.Foreign(),
+			byID[id] = search.Beside{Message: id, Role: m.Role, Foreign: m.Foreign(),
 				Snippet: s.Analyzer.snippet(m.Text, s.rank.words, s.Settings.Context)}
 		}
 	}

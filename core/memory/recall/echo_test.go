@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 )
 
 // found calls conversation_search as a model does in a turn, and returns the messages that it finds.
@@ -18,7 +19,7 @@ func (w *world) found(query string, use core.ToolUse) []core.MessageID {
 	}
 	use.User, use.Now, use.Arguments = me, saturday, arguments
 	got, err := Tools(w.searcher(), nil)[0].Use(context.Background(), use)
-	var out core.SearchView
+	var out search.View
 	if err == nil {
 		err = json.Unmarshal([]byte(got.Text), &out)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/store/postgres"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 	"github.com/everthread/everthread/internal/fulltest"
@@ -98,7 +99,7 @@ func sameEverywhere(t *testing.T, w *world, s *Searcher, embed core.Embedder) {
 		strings.Repeat("the boiler topped ", 500), "automobile", "don't % _ ' \\ \" ^2", "low^2",
 	} {
 		for _, day := range []string{"", "2026-05-08"} {
-			q := core.SearchQuery{User: me, Query: query, Day: day, Now: saturday, Limit: 20}
+			q := search.Query{User: me, Query: query, Day: day, Now: saturday, Limit: 20}
 			fake := w.searcher()
 			fake.Embedders, s.Embedders = only(embed), only(embed)
 			want, err := fake.Search(context.Background(), q)
@@ -117,7 +118,7 @@ func sameEverywhere(t *testing.T, w *world, s *Searcher, embed core.Embedder) {
 }
 
 // told formats a result, with scores to three digits.
-func told(r core.SearchResult) string {
+func told(r search.Result) string {
 	out := r.Mode + " " + r.Note
 	for _, h := range r.Hits {
 		out += fmt.Sprintf("\n%s %s #%d %.3f %v %v %s", h.Kind, h.Label, h.Message.ID, h.Score, h.FTS, h.Near, h.Snippet)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 )
 
 // inMemory is a Target with a new world for each sample.
@@ -28,7 +29,7 @@ func (m *inMemory) Begin(_ context.Context, s Sample) (core.UserID, core.Tool, e
 	return me, Tools(search, names)[0], nil
 }
 
-func (m *inMemory) People(ctx context.Context, _ core.UserID, q core.SearchQuery) ([]core.Hit, error) {
+func (m *inMemory) People(ctx context.Context, _ core.UserID, q search.Query) ([]search.Hit, error) {
 	search := m.w.searcher()
 	search.Settings = m.set
 	got, err := search.Search(ctx, q)
@@ -136,10 +137,10 @@ func FuzzReadLoCoMo(f *testing.F) {
 func TestScores(t *testing.T) {
 	t.Parallel()
 	day := time.Date(2023, 5, 8, 0, 0, 0, 0, time.UTC)
-	results := []core.HitView{{Message: 4, Label: "2023-05-07"}, {Kind: core.DocSummary, Label: "2023-05-08"},
+	results := []search.HitView{{Message: 4, Label: "2023-05-07"}, {Kind: core.DocSummary, Label: "2023-05-08"},
 		{Message: 9, Label: "2023-05-09"}}
 	for len(results) < 12 {
-		results = append(results, core.HitView{Message: core.MessageID(100 + len(results)), Label: "2023-01-01"})
+		results = append(results, search.HitView{Message: core.MessageID(100 + len(results)), Label: "2023-01-01"})
 	}
 	got := scored(results, []said{{9, day.AddDate(0, 0, 1)}, {111, day}, {5, day}, {6, day.AddDate(0, 1, 0)}})
 	want := Score{Questions: 1, Recall5: 0.25, Recall10: 0.25, Recall20: 0.5, Found10: 1, Day10: 0.75, MRR: 1.0 / 3}

@@ -8,13 +8,14 @@ import (
 	"slices"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/store"
 )
 
 // Files reads the pages of documents that a user sent.
 type Files interface {
 	HasFilePages(ctx context.Context, user core.UserID) (bool, error)
-	FilePagesOf(ctx context.Context, user core.UserID, ids []int64) ([]core.FilePage, error)
+	FilePagesOf(ctx context.Context, user core.UserID, ids []int64) ([]store.FilePage, error)
 }
 
 const (
@@ -29,7 +30,7 @@ const (
 )
 
 type filePage struct {
-	core.FilePage
+	store.FilePage
 	message core.Message
 	terms   map[string]float64
 	raw     float64 // BM25
@@ -38,7 +39,7 @@ type filePage struct {
 
 // pages returns the hits among pages of documents. A document is found as soon as it
 // was read, also by the question in its own message.
-func (s *scan) pages(ctx context.Context) ([]core.Hit, error) {
+func (s *scan) pages(ctx context.Context) ([]search.Hit, error) {
 	postings, err := s.match(ctx, store.MatchQuery{User: s.q.User, Kind: core.DocFile, Limit: s.Settings.Matches},
 		s.in.words)
 	if err != nil {
@@ -55,9 +56,9 @@ func (s *scan) pages(ctx context.Context) ([]core.Hit, error) {
 	}
 	most := s.scorePages(pages, postings)
 	least, bar := s.standOut(pages, near)
-	var hits []core.Hit
+	var hits []search.Hit
 	for _, p := range pages {
-		h := core.Hit{Kind: core.DocFile, Label: s.labelOf(p.message.Segment), Segment: p.message.Segment, Message: p.message,
+		h := search.Hit{Kind: core.DocFile, Label: s.labelOf(p.message.Segment), Segment: p.message.Segment, Message: p.message,
 			Page: p.FilePage, FTS: p.raw > 0, Near: p.near > 0 && p.near >= bar}
 		if !h.FTS && !h.Near {
 			continue
@@ -66,7 +67,7 @@ func (s *scan) pages(ctx context.Context) ([]core.Hit, error) {
 		if s.quotes(p.Text) {
 			x *= s.Settings.Phrase
 		}
-		h.Explain = core.Explanation{Terms: p.terms, Named: 1, Lexical: x / (x + 1), Semantic: max(p.near, least)}
+		h.Explain = search.Explanation{Terms: p.terms, Named: 1, Lexical: x / (x + 1), Semantic: max(p.near, least)}
 		if s.rank.dates(s.segmentAt(p.message.Segment)) {
 			h.Explain.Date = s.Settings.Date
 		}
@@ -112,7 +113,7 @@ func (s *scan) pageIDs(postings map[string]store.Posting, near map[int64]float64
 }
 
 // carried returns the pages whose messages are searched, with their messages.
-func (s *scan) carried(ctx context.Context, loaded []core.FilePage) ([]filePage, error) {
+func (s *scan) carried(ctx context.Context, loaded []store.FilePage) ([]filePage, error) {
 	ids := make([]core.MessageID, 0, len(loaded))
 	for _, p := range loaded {
 		ids = append(ids, p.File.Message)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/internal/fulltest"
 )
 
@@ -109,11 +110,11 @@ func hard(t *testing.T, s *Searcher, queries []hardQuery) {
 		if n%fulltest.Size(3, 1) > 0 {
 			continue
 		}
-		got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: q.Query, Limit: 5, Now: saturday})
+		got, err := s.Search(context.Background(), search.Query{User: me, Query: q.Query, Limit: 5, Now: saturday})
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := slices.IndexFunc(got.Hits, func(h core.Hit) bool { return h.Message.ID == q.want })
+		at := slices.IndexFunc(got.Hits, func(h search.Hit) bool { return h.Message.ID == q.want })
 		for _, part := range []string{q.Kind, fmt.Sprintf("held out %v", q.Held)} {
 			all[part]++
 			if at >= 0 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 )
 
 // TestSearch_saysWhatIsNotIndexed searches while the index is being built: the messages that cannot be found are counted.
@@ -28,8 +29,8 @@ func TestSearch_saysWhatIsNotIndexed(t *testing.T) {
 			}
 			st := open(t)
 			s := w.into(st)
-			search := func() core.SearchResult {
-				got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: "heron 7", Now: saturday})
+			search := func() search.Result {
+				got, err := s.Search(context.Background(), search.Query{User: me, Query: "heron 7", Now: saturday})
 				if err != nil || len(got.Hits) == 0 {
 					t.Fatalf("got %+v, %v", got, err)
 				}

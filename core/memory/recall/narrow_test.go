@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 )
 
 func TestASearchIsNarrowed(t *testing.T) {
@@ -16,20 +17,20 @@ func TestASearchIsNarrowed(t *testing.T) {
 	w.summarize("2026-05-08", "The boiler lost pressure.")
 	w.embed()
 	for name, c := range map[string]struct {
-		q    core.SearchQuery
+		q    search.Query
 		want []string
 	}{
-		"all":            {core.SearchQuery{}, []string{"#4", "#5", "#10", "2026-05-08"}},
-		"the person":     {core.SearchQuery{Role: core.RoleUser}, []string{"#4", "#10"}},
-		"the assistant":  {core.SearchQuery{Role: core.RoleAssistant}, []string{"#5"}},
-		"a channel":      {core.SearchQuery{Channel: "signal"}, []string{"#10"}},
-		"no channel":     {core.SearchQuery{Channel: "matrix"}, nil},
-		"messages":       {core.SearchQuery{Kind: core.DocMessage}, []string{"#4", "#5", "#10"}},
-		"summaries":      {core.SearchQuery{Kind: core.DocSummary}, []string{"2026-05-08"}},
-		"from":           {core.SearchQuery{From: "2026-05-09"}, []string{"#10"}},
-		"through":        {core.SearchQuery{To: "2026-05-08"}, []string{"#4", "#5", "2026-05-08"}},
-		"between":        {core.SearchQuery{From: "2026-05-08", Role: core.RoleUser}, []string{"#4", "#10"}},
-		"between others": {core.SearchQuery{From: "2026-05-09", To: "2026-05-10"}, nil},
+		"all":            {search.Query{}, []string{"#4", "#5", "#10", "2026-05-08"}},
+		"the person":     {search.Query{Role: core.RoleUser}, []string{"#4", "#10"}},
+		"the assistant":  {search.Query{Role: core.RoleAssistant}, []string{"#5"}},
+		"a channel":      {search.Query{Channel: "signal"}, []string{"#10"}},
+		"no channel":     {search.Query{Channel: "matrix"}, nil},
+		"messages":       {search.Query{Kind: core.DocMessage}, []string{"#4", "#5", "#10"}},
+		"summaries":      {search.Query{Kind: core.DocSummary}, []string{"2026-05-08"}},
+		"from":           {search.Query{From: "2026-05-09"}, []string{"#10"}},
+		"through":        {search.Query{To: "2026-05-08"}, []string{"#4", "#5", "2026-05-08"}},
+		"between":        {search.Query{From: "2026-05-08", Role: core.RoleUser}, []string{"#4", "#10"}},
+		"between others": {search.Query{From: "2026-05-09", To: "2026-05-10"}, nil},
 	} {
 		c.q.Query, c.q.Matching = "boiler", true
 		c.q.User, c.q.Now, c.q.Location, c.q.Names = me, saturday, time.UTC, w.names
@@ -58,7 +59,7 @@ func TestASearchIsNarrowed(t *testing.T) {
 			}
 		}
 	}
-	late := w.searchWith(core.SearchQuery{Query: "boiler", From: "2027-01-01"})
+	late := w.searchWith(search.Query{Query: "boiler", From: "2027-01-01"})
 	if late.Note != "Nothing was said in these days." {
 		t.Errorf("got %q", late.Note)
 	}

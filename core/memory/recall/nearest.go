@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/store"
 )
 
@@ -87,7 +88,7 @@ func (s *scan) nearest(ctx context.Context) nearness {
 
 // compare compares the passages of the windows with the query, and sets the bar above which a passage matches.
 func (n *nearness) compare(query []float32, set *Settings) {
-	asked := core.Direction(query)
+	asked := store.Direction(query)
 	length := math.Sqrt(float64(product(asked, asked)))
 	n.said = map[core.MessageID][]stretch{}
 	var all []float64
@@ -293,16 +294,16 @@ const itemCandidates = 1_000 // of each signal
 
 // Items returns the scores of memory items by both signals, in no order.
 // Lexical is BM25 of items as documents of one length.
-func (s *Searcher) Items(ctx context.Context, user core.UserID, query string) (core.ItemSignals, error) {
+func (s *Searcher) Items(ctx context.Context, user core.UserID, query string) (search.ItemSignals, error) {
 	q := s.Analyzer.Query(query)
 	postings, err := s.match(ctx, store.MatchQuery{User: user, Kind: core.DocItem, Limit: itemCandidates}, q.asked())
 	if err != nil {
-		return core.ItemSignals{}, err
+		return search.ItemSignals{}, err
 	}
-	signals := map[core.ItemID]*core.ItemSignal{}
-	signal := func(id int64) *core.ItemSignal {
+	signals := map[core.ItemID]*search.ItemSignal{}
+	signal := func(id int64) *search.ItemSignal {
 		if signals[core.ItemID(id)] == nil {
-			signals[core.ItemID(id)] = &core.ItemSignal{ID: core.ItemID(id)}
+			signals[core.ItemID(id)] = &search.ItemSignal{ID: core.ItemID(id)}
 		}
 		return signals[core.ItemID(id)]
 	}
@@ -310,7 +311,7 @@ func (s *Searcher) Items(ctx context.Context, user core.UserID, query string) (c
 		item := signal(id)
 		item.FTS, item.Lexical = true, score
 	}
-	out := core.ItemSignals{Mode: modeHybrid}
+	out := search.ItemSignals{Mode: modeHybrid}
 	near, note := s.nearItems(ctx, user, query)
 	if note != "" {
 		out.Mode, out.Note = modeFTS, note

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/internal/fulltest"
 )
 
@@ -115,7 +116,7 @@ func TestParaphrasesAreFoundWhereTheyStand(t *testing.T) {
 			s.Embedders = only(embedder{means: w.means})
 			for _, matching := range []bool{false, true} {
 				for i, p := range says {
-					got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: p.Ask, Now: saturday,
+					got, err := s.Search(context.Background(), search.Query{User: me, Query: p.Ask, Now: saturday,
 						Matching: matching})
 					if err != nil || len(got.Hits) == 0 {
 						t.Fatalf("%q: %+v, %v", p.Ask, got, err)

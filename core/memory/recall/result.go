@@ -8,14 +8,15 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/store"
 )
 
 // compareHits orders hits: those of a day that the query names first, best first, then neighbours last, then newest day,
 // then summaries, then newest message. Neighbours come oldest first, since a reply to a question scores more already. If
 // the query names only days their summaries stand before all messages.
-func (s *scan) compareHits(a, b core.Hit) int {
-	named := func(h core.Hit) int {
+func (s *scan) compareHits(a, b search.Hit) int {
+	named := func(h search.Hit) int {
 		switch {
 		case h.Explain.Date == 0:
 			return 0
@@ -39,7 +40,7 @@ func (s *scan) compareHits(a, b core.Hit) int {
 }
 
 // summaries returns the hits among summaries of days.
-func (s *scan) summaries(ctx context.Context) ([]core.Hit, error) {
+func (s *scan) summaries(ctx context.Context) ([]search.Hit, error) {
 	postings, err := s.match(ctx, store.MatchQuery{User: s.q.User, Kind: core.DocSummary, Limit: s.Settings.Matches},
 		s.in.words)
 	if err != nil {
@@ -60,7 +61,7 @@ func (s *scan) summaries(ctx context.Context) ([]core.Hit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read summaries: %w", err)
 	}
-	var hits []core.Hit
+	var hits []search.Hit
 	for _, summary := range found {
 		if i, ok := s.place(summary.Segment); ok && summary.Markdown != "" {
 			hits = append(hits, s.summary(summary, scores[i], terms[int32(i)]))
@@ -132,11 +133,11 @@ func (s *scan) bestDays(ids []core.SegmentID, scores []float64) []core.SegmentID
 }
 
 // summary scores the summary of a day.
-func (s *scan) summary(m core.Summary, x float64, terms map[string]float64) core.Hit {
+func (s *scan) summary(m core.Summary, x float64, terms map[string]float64) search.Hit {
 	i, _ := s.place(m.Segment)
-	h := core.Hit{Kind: core.DocSummary, Segment: m.Segment, Label: s.dir.Segments[i].Label, Summary: m,
+	h := search.Hit{Kind: core.DocSummary, Segment: m.Segment, Label: s.dir.Segments[i].Label, Summary: m,
 		FTS: len(terms) > 0}
-	h.Explain = core.Explanation{Terms: terms, Lexical: x / (x + 1), Named: 1}
+	h.Explain = search.Explanation{Terms: terms, Lexical: x / (x + 1), Named: 1}
 	if s.rank.dates(i) {
 		h.Explain.Date = s.Settings.Date
 	}
@@ -148,9 +149,9 @@ func (s *scan) summary(m core.Summary, x float64, terms map[string]float64) core
 }
 
 // result cuts hits to the limit and the least score, puts them in the order of display and adds notes and snippets.
-func (s *scan) result(hits []core.Hit) core.SearchResult {
-	out := core.SearchResult{Mode: modeFTS, Note: s.near.note}
-	if s.near.ok || slices.ContainsFunc(hits, func(h core.Hit) bool { return h.Kind == core.DocFile && h.Near }) {
+func (s *scan) result(hits []search.Hit) search.Result {
+	out := search.Result{Mode: modeFTS, Note: s.near.note}
+	if s.near.ok || slices.ContainsFunc(hits, func(h search.Hit) bool { return h.Kind == core.DocFile && h.Near }) {
 		out.Mode, out.Note = modeHybrid, ""
 	}
 	best := 0.0
@@ -158,7 +159,7 @@ func (s *scan) result(hits []core.Hit) core.SearchResult {
 		best = hits[0].Score
 	}
 	all := len(hits)
-	hits = slices.DeleteFunc(hits, func(h core.Hit) bool { return h.Score < s.q.MinScore })
+	hits = slices.DeleteFunc(hits, func(h search.Hit) bool { return h.Score < s.q.MinScore })
 	out.Below = all - len(hits)
 	switch {
 	case all == 0:
@@ -188,12 +189,12 @@ func (s *scan) nothing() string {
 }
 
 // summariesFirst moves each summary before the messages of its own day.
-func summariesFirst(hits []core.Hit) []core.Hit {
+func summariesFirst(hits []search.Hit) []search.Hit {
 	for i, h := range hits {
 		if h.Kind != core.DocSummary {
 			continue
 		}
-		first := slices.IndexFunc(hits[:i], func(m core.Hit) bool {
+		first := slices.IndexFunc(hits[:i], func(m search.Hit) bool {
 			return m.Kind == core.DocMessage && m.Segment == h.Segment
 		})
 		if first >= 0 {
@@ -205,7 +206,7 @@ func summariesFirst(hits []core.Hit) []core.Hit {
 }
 
 // snippet returns the passage of a hit to show: the best by its words, or by its meaning too.
-func (s *scan) snippet(h *core.Hit) string {
+func (s *scan) snippet(h *search.Hit) string {
 	text := h.Message.Text
 	switch {
 	case h.Kind == core.DocSummary:

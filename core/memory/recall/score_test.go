@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 )
 
 // Target is the system under evaluation.
@@ -18,7 +19,7 @@ type Target interface {
 	// Begin makes a user for a conversation, and returns the tool conversation_search for it.
 	Begin(ctx context.Context, s Sample) (core.UserID, core.Tool, error)
 	// People returns the hits of a search by a person, best first.
-	People(ctx context.Context, user core.UserID, q core.SearchQuery) ([]core.Hit, error)
+	People(ctx context.Context, user core.UserID, q search.Query) ([]search.Hit, error)
 	// Load stores one session and returns the ids of its messages, in order.
 	Load(ctx context.Context, user core.UserID, s Session) ([]core.MessageID, error)
 }
@@ -136,7 +137,7 @@ func (r *Report) ask(ctx context.Context, t Target, tool core.Tool, user core.Us
 		wanted = append(wanted, loaded[key])
 	}
 	one := scored(results, wanted)
-	found, err := t.People(ctx, user, core.SearchQuery{User: user, Query: q.Text, Matching: true, Limit: evalLimit,
+	found, err := t.People(ctx, user, search.Query{User: user, Query: q.Text, Matching: true, Limit: evalLimit,
 		Now: end.Add(evalDay), Location: time.UTC, Names: names})
 	if err != nil {
 		return fmt.Errorf("search by a person for %q: %w", q.Text, err)
@@ -168,7 +169,7 @@ func (r *Report) ask(ctx context.Context, t Target, tool core.Tool, user core.Us
 
 // searchResults calls the tool like a model.
 func searchResults(ctx context.Context, tool core.Tool, user core.UserID, question string,
-	now time.Time) ([]core.HitView, error) {
+	now time.Time) ([]search.HitView, error) {
 	arguments, err := json.Marshal(map[string]any{"query": question, "limit": evalLimit})
 	if err != nil {
 		return nil, fmt.Errorf("write arguments: %w", err)
@@ -177,21 +178,21 @@ func searchResults(ctx context.Context, tool core.Tool, user core.UserID, questi
 	if err != nil {
 		return nil, err
 	}
-	var out core.SearchView
+	var out search.View
 	if err := json.Unmarshal([]byte(result.Text), &out); err != nil {
 		return nil, fmt.Errorf("read results: %w", err)
 	}
 	return out.Results, nil
 }
 
-func scored(results []core.HitView, wanted []said) Score {
+func scored(results []search.HitView, wanted []said) Score {
 	out := Score{Questions: 1}
 	part := 1 / float64(len(wanted))
 	first := len(results)
 	for _, w := range wanted {
-		rank := slices.IndexFunc(results, func(h core.HitView) bool { return h.Message == w.id })
+		rank := slices.IndexFunc(results, func(h search.HitView) bool { return h.Message == w.id })
 		label := w.at.Format(time.DateOnly)
-		if slices.ContainsFunc(results[:min(len(results), 10)], func(h core.HitView) bool { return h.Label == label }) {
+		if slices.ContainsFunc(results[:min(len(results), 10)], func(h search.HitView) bool { return h.Label == label }) {
 			out.Day10 += part
 		}
 		if rank < 0 {
@@ -214,7 +215,7 @@ func scored(results []core.HitView, wanted []said) Score {
 }
 
 // precision returns the part of the first ten messages that is wanted.
-func precision(found []core.Hit, wanted []said) float64 {
+func precision(found []search.Hit, wanted []said) float64 {
 	shown, right := 0.0, 0.0
 	for _, h := range found {
 		if h.Kind != core.DocMessage || shown == 10 {

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/store"
 )
 
@@ -36,7 +37,7 @@ const (
 
 type scan struct {
 	*Searcher
-	q     core.SearchQuery
+	q     search.Query
 	in    intent
 	dir   *store.Directory
 	rank  *ranking
@@ -47,7 +48,7 @@ type scan struct {
 }
 
 // hasFiles reports whether there are documents to search.
-func (s *Searcher) hasFiles(ctx context.Context, q core.SearchQuery) (bool, error) {
+func (s *Searcher) hasFiles(ctx context.Context, q search.Query) (bool, error) {
 	if s.Files == nil || q.Kind != "" && q.Kind != core.DocFile {
 		return false, nil
 	}
@@ -62,27 +63,27 @@ func (s *Searcher) hasFiles(ctx context.Context, q core.SearchQuery) (bool, erro
 // default, one above the maximum is the maximum; other invalid values are errors in words for the caller. No hits are
 // no error: Note explains. If the embedder fails or takes longer than Settings.EmbedTimeout, or no vectors are ready,
 // full text alone is searched.
-func (s *Searcher) Search(ctx context.Context, q core.SearchQuery) (core.SearchResult, error) {
+func (s *Searcher) Search(ctx context.Context, q search.Query) (search.Result, error) {
 	if err := s.check(&q); err != nil {
-		return core.SearchResult{}, err
+		return search.Result{}, err
 	}
 	dir, err := s.Store.Directory(ctx, q.User)
 	if err != nil {
-		return core.SearchResult{}, fmt.Errorf("read directory: %w", err)
+		return search.Result{}, fmt.Errorf("read directory: %w", err)
 	}
 	files, err := s.hasFiles(ctx, q)
 	if err != nil {
-		return core.SearchResult{}, err
+		return search.Result{}, err
 	}
 	dir = until(dir, q.Before)
 	run := &scan{Searcher: s, q: q, dir: dir, files: files}
 	run.in = s.Analyzer.understand(q.Query, q.Names, dir, q.Now, q.Location, &s.Settings)
 	if note := run.begin(); note != "" {
-		return core.SearchResult{Mode: modeFTS, Note: note}, nil
+		return search.Result{Mode: modeFTS, Note: note}, nil
 	}
 	hits, err := run.hits(ctx)
 	if err != nil {
-		return core.SearchResult{}, err
+		return search.Result{}, err
 	}
 	out := run.result(hits)
 	if q.Matching {
@@ -95,7 +96,7 @@ func (s *Searcher) Search(ctx context.Context, q core.SearchQuery) (core.SearchR
 func (s *Searcher) Marks(text, query string) [][2]int { return s.Analyzer.Marks(text, query) }
 
 // check refuses invalid values and fills in defaults.
-func (s *Searcher) check(q *core.SearchQuery) error {
+func (s *Searcher) check(q *search.Query) error {
 	switch {
 	case q.Limit < 0:
 		return fmt.Errorf("limit must be from 1 to %d", s.Settings.MaxLimit)
@@ -192,7 +193,7 @@ func (s *scan) said(e store.DirectoryEntry) bool {
 }
 
 // hits returns all hits of both signals, best first. The query is embedded meanwhile.
-func (s *scan) hits(ctx context.Context) ([]core.Hit, error) {
+func (s *scan) hits(ctx context.Context) ([]search.Hit, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answer := make(chan nearness, 1)
@@ -211,7 +212,7 @@ func (s *scan) hits(ctx context.Context) ([]core.Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	var hits, summaries, pages []core.Hit
+	var hits, summaries, pages []search.Hit
 	if s.q.Kind == "" || s.q.Kind == core.DocMessage {
 		if hits, err = s.messages(ctx, found); err != nil {
 			return nil, err
@@ -268,7 +269,7 @@ func (s *Searcher) match(ctx context.Context, q store.MatchQuery, words []Word) 
 }
 
 // messages loads the candidates of both signals and scores them.
-func (s *scan) messages(ctx context.Context, found []candidate) ([]core.Hit, error) {
+func (s *scan) messages(ctx context.Context, found []candidate) ([]search.Hit, error) {
 	all := s.near.add(s.rank, found, s.q.Matching, s.Settings.Candidates)
 	if len(all) == 0 {
 		return nil, nil
@@ -281,7 +282,7 @@ func (s *scan) messages(ctx context.Context, found []candidate) ([]core.Hit, err
 	if err != nil {
 		return nil, err
 	}
-	var hits []core.Hit
+	var hits []search.Hit
 	at := map[int32]int{}
 	for i, c := range all {
 		if m, ok := byID[ids[i]]; ok && m.Text != "" {
@@ -308,15 +309,15 @@ func (s *scan) load(ctx context.Context, ids []core.MessageID) (map[core.Message
 	return out, nil
 }
 
-func (s *scan) hit(c candidate, m core.Message) core.Hit {
+func (s *scan) hit(c candidate, m core.Message) search.Hit {
 	e := s.dir.Messages[c.pos]
 	segment := s.dir.Segments[e.Segment]
 	parts := s.rank.parts(c.pos)
 	if s.quotes(m.Text) {
 		c.lexical = s.rank.scale(c.score * s.Settings.Phrase)
 	}
-	h := core.Hit{Kind: core.DocMessage, Segment: segment.ID, Label: segment.Label, Message: m, FTS: parts.raw > 0}
-	h.Explain = core.Explanation{
+	h := search.Hit{Kind: core.DocMessage, Segment: segment.ID, Label: segment.Label, Message: m, FTS: parts.raw > 0}
+	h.Explain = search.Explanation{
 		Terms: s.rank.terms(c.pos), Neighbour: parts.neighbour, Day: parts.day, Date: parts.date,
 		Named: parts.factor, Lexical: c.lexical, Covered: m.Covered,
 	}

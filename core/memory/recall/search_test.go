@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 )
 
 // household returns a world with several days.
@@ -66,18 +67,18 @@ func TestSearchSaysWhyThereIsNothing(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	for _, c := range []struct {
-		q    core.SearchQuery
+		q    search.Query
 		note string
 	}{
-		{core.SearchQuery{Query: ""}, "The query has no words to search for."},
-		{core.SearchQuery{Query: " \t?!"}, "The query has no words to search for."},
-		{core.SearchQuery{Query: "xylophone"}, "Nothing matched. Searched by words only: no embeddings are configured."},
-		{core.SearchQuery{Query: "z"}, "Nothing matched. Searched by words only: no embeddings are configured."},
-		{core.SearchQuery{Query: "🦄"}, "Nothing matched. Searched by words only: no embeddings are configured."},
-		{core.SearchQuery{Query: "cat", Day: "2020-02-02"}, "Nothing was said on 2020-02-02."},
-		{core.SearchQuery{Query: "cat", Recency: 0, Day: "2026-05-08"},
+		{search.Query{Query: ""}, "The query has no words to search for."},
+		{search.Query{Query: " \t?!"}, "The query has no words to search for."},
+		{search.Query{Query: "xylophone"}, "Nothing matched. Searched by words only: no embeddings are configured."},
+		{search.Query{Query: "z"}, "Nothing matched. Searched by words only: no embeddings are configured."},
+		{search.Query{Query: "🦄"}, "Nothing matched. Searched by words only: no embeddings are configured."},
+		{search.Query{Query: "cat", Day: "2020-02-02"}, "Nothing was said on 2020-02-02."},
+		{search.Query{Query: "cat", Recency: 0, Day: "2026-05-08"},
 			"Nothing matched. Searched by words only: no embeddings are configured."},
-		{core.SearchQuery{Query: "shelter", MinScore: 0.99},
+		{search.Query{Query: "shelter", MinScore: 0.99},
 			"Everything was below min_score 0.99; the best had 0.58. Searched by words only: no embeddings are configured."},
 	} {
 		got := w.searchWith(c.q)
@@ -98,14 +99,14 @@ func TestSearchRefusesNonsense(t *testing.T) {
 	t.Parallel()
 	s := household(t).searcher()
 	for _, c := range []struct {
-		q    core.SearchQuery
+		q    search.Query
 		want string
 	}{
-		{core.SearchQuery{Query: "cat", Limit: -1}, "limit must be from 1 to 20"},
-		{core.SearchQuery{Query: "cat", Recency: -5}, "recency_days must be 1 or more"},
-		{core.SearchQuery{Query: "cat", MinScore: 1.5}, "min_score must be from 0 to 1"},
-		{core.SearchQuery{Query: "cat", Day: "2026-02-30"}, "day must be a date such as 2026-11-19 (YYYY-MM-DD)"},
-		{core.SearchQuery{Query: "cat", Day: "yesterday"}, "day must be a date such as 2026-11-19 (YYYY-MM-DD)"},
+		{search.Query{Query: "cat", Limit: -1}, "limit must be from 1 to 20"},
+		{search.Query{Query: "cat", Recency: -5}, "recency_days must be 1 or more"},
+		{search.Query{Query: "cat", MinScore: 1.5}, "min_score must be from 0 to 1"},
+		{search.Query{Query: "cat", Day: "2026-02-30"}, "day must be a date such as 2026-11-19 (YYYY-MM-DD)"},
+		{search.Query{Query: "cat", Day: "yesterday"}, "day must be a date such as 2026-11-19 (YYYY-MM-DD)"},
 	} {
 		c.q.User = me
 		if _, err := s.Search(context.Background(), c.q); err == nil || err.Error() != c.want {
@@ -121,7 +122,7 @@ func TestLimits(t *testing.T) {
 		w.say(fmt.Sprintf("2026-01-%02d", i%28+1), core.RoleUser, fmt.Sprintf("zebra number %d", i))
 	}
 	for limit, want := range map[int]int{0: 6, 3: 3, 20: 20, 21: 20, 1_000_000_000: 20} {
-		if got := len(w.searchWith(core.SearchQuery{Query: "zebra", Limit: limit}).Hits); got != want {
+		if got := len(w.searchWith(search.Query{Query: "zebra", Limit: limit}).Hits); got != want {
 			t.Errorf("limit %d: got %d, want %d", limit, got, want)
 		}
 	}
@@ -135,20 +136,20 @@ func TestFilters(t *testing.T) {
 	w.say("2026-11-20", core.RoleUser, "the zebra of yesterday")
 	w.say("2026-11-01", core.RoleUser, "another zebra of November that came late")
 	for _, c := range []struct {
-		q    core.SearchQuery
+		q    search.Query
 		want string
 	}{
-		{core.SearchQuery{Query: "zebra", Day: "2026-01-01"}, "#1"},
-		{core.SearchQuery{Query: "zebra", Day: "2026-11-01"}, "#2 #4"},
-		{core.SearchQuery{Query: "zebra", Recency: 1}, "#3"},
-		{core.SearchQuery{Query: "zebra", Recency: 1 << 40}, "#2 #4 #3 #1"},
+		{search.Query{Query: "zebra", Day: "2026-01-01"}, "#1"},
+		{search.Query{Query: "zebra", Day: "2026-11-01"}, "#2 #4"},
+		{search.Query{Query: "zebra", Recency: 1}, "#3"},
+		{search.Query{Query: "zebra", Recency: 1 << 40}, "#2 #4 #3 #1"},
 	} {
 		if got := ids(w.searchWith(c.q).Hits); got != c.want {
 			t.Errorf("%+v: got %s, want %s", c.q, got, c.want)
 		}
 	}
 	w.asked = nil
-	w.searchWith(core.SearchQuery{Query: "zebra", Day: "2026-11-01"})
+	w.searchWith(search.Query{Query: "zebra", Day: "2026-11-01"})
 	if q := w.asked[0]; q.From != 2 || q.To != 4 {
 		t.Errorf("the store was asked for #%d to #%d, want #2 to #4", q.From, q.To)
 	}
@@ -178,7 +179,7 @@ func TestSummariesComeFirstInTheirDay(t *testing.T) {
 	if h := got.Hits[0]; h.Snippet == "" || h.Score >= got.Hits[1].Score || h.Summary.Markdown == "" {
 		t.Errorf("got %+v", h)
 	}
-	if got := ids(w.searchWith(core.SearchQuery{Query: "boiler", Day: "2026-03-02"}).Hits); got != "" {
+	if got := ids(w.searchWith(search.Query{Query: "boiler", Day: "2026-03-02"}).Hits); got != "" {
 		t.Errorf("a day without the word: got %s", got)
 	}
 }
@@ -190,21 +191,21 @@ func TestPeopleFindWhatMatches(t *testing.T) {
 	w := household(t)
 	w.say("2026-05-08", core.RoleUser, "and tea for lunch")
 	w.summarize("2026-05-08", "## Summary\nTea was had for lunch.")
-	got := w.searchWith(core.SearchQuery{Query: "pressure on 8 May", Matching: true, Limit: 20})
+	got := w.searchWith(search.Query{Query: "pressure on 8 May", Matching: true, Limit: 20})
 	if ids(got.Hits) != "#5" {
 		t.Errorf("got %s", ids(got.Hits))
 	}
 	if h := got.Hits[0]; h.Before.Message != 4 || h.After.Message != 0 || h.Neighbour {
 		t.Errorf("neighbours %+v, %+v", h.Before, h.After)
 	}
-	if got := w.searchWith(core.SearchQuery{Query: "on 8 May", Matching: true, Limit: 20}); len(got.Hits) != 4 {
+	if got := w.searchWith(search.Query{Query: "on 8 May", Matching: true, Limit: 20}); len(got.Hits) != 4 {
 		t.Errorf("a day: got %s", ids(got.Hits))
 	}
-	if got := w.searchWith(core.SearchQuery{Query: "what did Ana say on 8 May", Matching: true,
+	if got := w.searchWith(search.Query{Query: "what did Ana say on 8 May", Matching: true,
 		Limit: 20}); len(got.Hits) != 4 {
 		t.Errorf("a user's messages of a day: got %s", ids(got.Hits))
 	}
-	if got := w.searchWith(core.SearchQuery{Query: "xylophone", Matching: true}); len(got.Hits) != 0 || got.Note == "" {
+	if got := w.searchWith(search.Query{Query: "xylophone", Matching: true}); len(got.Hits) != 0 || got.Note == "" {
 		t.Errorf("nothing: got %s, %q", ids(got.Hits), got.Note)
 	}
 }
@@ -227,7 +228,7 @@ func TestRedactedMessagesNeverShow(t *testing.T) {
 	w.message(1).Redacted = true
 	s := w.searcher()
 	s.Embedders = only(embedder{})
-	got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: "cat shelter Miso", Now: saturday})
+	got, err := s.Search(context.Background(), search.Query{User: me, Query: "cat shelter Miso", Now: saturday})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +255,7 @@ func TestRedactedMeanwhile(t *testing.T) {
 	w := household(t)
 	s := w.searcher()
 	s.Store = redacting{w}
-	got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: "cat", Now: saturday})
+	got, err := s.Search(context.Background(), search.Query{User: me, Query: "cat", Now: saturday})
 	if err != nil || strings.Contains(ids(got.Hits)+" ", "#1 ") || len(got.Hits) == 0 {
 		t.Errorf("got %s, %v", ids(got.Hits), err)
 	}
@@ -277,7 +278,7 @@ func TestWindowsStandForTheirBestMessage(t *testing.T) {
 	}
 	s := w.searcher()
 	s.Embedders = only(embedder{})
-	got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: "vehicle violin", Now: saturday})
+	got, err := s.Search(context.Background(), search.Query{User: me, Query: "vehicle violin", Now: saturday})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +305,7 @@ func TestMeaning(t *testing.T) {
 	w.embed()
 	s := w.searcher()
 	s.Embedders = only(embedder{})
-	got, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: "automobile", Now: saturday})
+	got, err := s.Search(context.Background(), search.Query{User: me, Query: "automobile", Now: saturday})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +316,7 @@ func TestMeaning(t *testing.T) {
 	if h.Label != "2026-11-20" || !h.Near || h.FTS || h.Explain.Semantic <= 0 {
 		t.Errorf("got %+v, want the broken car", h)
 	}
-	both, err := s.Search(context.Background(), core.SearchQuery{User: me, Query: "car on the motorway", Now: saturday})
+	both, err := s.Search(context.Background(), search.Query{User: me, Query: "car on the motorway", Now: saturday})
 	if err != nil || len(both.Hits) == 0 {
 		t.Fatal(both, err)
 	}
@@ -349,7 +350,7 @@ func TestWithoutVectors(t *testing.T) {
 				s := w.searcher()
 				s.Embedders = only(c.embedder)
 				begin := time.Now()
-				got, err := s.Search(t.Context(), core.SearchQuery{User: me, Query: "boiler", Now: saturday})
+				got, err := s.Search(t.Context(), search.Query{User: me, Query: "boiler", Now: saturday})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -369,7 +370,7 @@ func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	w.failing = errors.New("disk on fire")
-	if _, err := w.searcher().Search(context.Background(), core.SearchQuery{User: me, Query: "cat"}); !errors.Is(err,
+	if _, err := w.searcher().Search(context.Background(), search.Query{User: me, Query: "cat"}); !errors.Is(err,
 		w.failing) {
 		t.Errorf("got %v", err)
 	}

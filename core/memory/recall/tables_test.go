@@ -49,7 +49,7 @@ func (w *world) into(s sqlStore) *Searcher {
 	w.rows(exec)
 	for n := 1; n > 0; {
 		var err error
-		if n, err = s.Index(ctx, 100, core.Share{}); err != nil {
+		if n, err = s.Index(ctx, 100, store.Share{}); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/store"
 )
 
@@ -25,28 +26,28 @@ type Threads interface {
 // InThreads returns the messages of plain threads that hold a word of q.Query, or are of a day that it names, and pass
 // its filters, best first, at most q.Limit. Plain threads have no index: InThreads reads their newest messages, at most
 // Settings.ThreadMessages of at most Settings.Threads threads. More reports whether there are others.
-func (s *Searcher) InThreads(ctx context.Context, q core.SearchQuery) (core.ThreadHits, error) {
+func (s *Searcher) InThreads(ctx context.Context, q search.Query) (search.ThreadHits, error) {
 	if err := s.check(&q); err != nil {
-		return core.ThreadHits{}, err
+		return search.ThreadHits{}, err
 	}
 	run := &threadSearch{Searcher: s, q: q}
 	if q.Kind == core.DocSummary || len(s.Analyzer.Query(q.Query).tokens) == 0 {
-		return core.ThreadHits{}, nil
+		return search.ThreadHits{}, nil
 	}
 	more, err := run.read(ctx)
 	if err != nil {
-		return core.ThreadHits{}, err
+		return search.ThreadHits{}, err
 	}
 	run.understand()
 	for _, said := range run.said {
 		run.match(said)
 	}
-	return core.ThreadHits{Hits: run.best(), More: more}, nil
+	return search.ThreadHits{Hits: run.best(), More: more}, nil
 }
 
 type threadSearch struct {
 	*Searcher
-	q     core.SearchQuery
+	q     search.Query
 	in    intent
 	words []ranked
 	said  []saidIn
@@ -85,7 +86,7 @@ func (s *threadSearch) day(m core.Message) string {
 
 // threadMatch is a message with words of the query.
 type threadMatch struct {
-	core.ThreadHit
+	search.ThreadHit
 	holds  []int // indexes of words of the query
 	named  bool  // the query names its day
 	weight float64
@@ -162,7 +163,7 @@ func (s *threadSearch) match(in saidIn) {
 			continue
 		}
 		slices.Sort(holds)
-		hit := core.ThreadHit{Thread: in.Thread, Message: m}
+		hit := search.ThreadHit{Thread: in.Thread, Message: m}
 		if i > 0 {
 			hit.Before = s.beside(said[i-1])
 		}
@@ -184,12 +185,12 @@ func (s *threadSearch) passes(m core.Message) bool {
 		(s.q.To == "" || day <= s.q.To) && (s.q.Before == 0 || m.ID < s.q.Before)
 }
 
-func (s *threadSearch) beside(m core.Message) core.Beside {
-	return core.Beside{Message: m.ID, Role: m.Role, Snippet: m.Text, Foreign: m.Foreign()}
+func (s *threadSearch) beside(m core.Message) search.Beside {
+	return search.Beside{Message: m.ID, Role: m.Role, Snippet: m.Text, Foreign: m.Foreign()}
 }
 
 // best returns the best matches: those of named days first, then those of rare words, then the newest.
-func (s *threadSearch) best() []core.ThreadHit {
+func (s *threadSearch) best() []search.ThreadHit {
 	count := make([]float64, len(s.words))
 	for _, f := range s.found {
 		for _, w := range f.holds {
@@ -225,11 +226,11 @@ func (s *threadSearch) best() []core.ThreadHit {
 		}
 		return cmp.Or(cmp.Compare(b.weight, a.weight), b.Message.SentAt.Compare(a.Message.SentAt))
 	})
-	out := make([]core.ThreadHit, min(len(s.found), s.q.Limit))
+	out := make([]search.ThreadHit, min(len(s.found), s.q.Limit))
 	for i := range out {
 		out[i] = s.found[i].ThreadHit
 		out[i].Snippet = s.Analyzer.snippet(out[i].Message.Text, s.words, s.Settings.Snippet)
-		for _, b := range []*core.Beside{&out[i].Before, &out[i].After} {
+		for _, b := range []*search.Beside{&out[i].Before, &out[i].After} {
 			b.Snippet = s.Analyzer.snippet(b.Snippet, s.words, s.Settings.Context)
 		}
 	}

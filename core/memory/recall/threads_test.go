@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	searchs "github.com/everthread/everthread/core/search"
 )
 
 // shelf is an in-memory store of plain threads, newest first.
@@ -42,7 +43,7 @@ func (s *shelf) History(_ context.Context, user core.UserID, id core.ThreadID, b
 	return all[max(0, len(all)-limit):], nil
 }
 
-type query = core.SearchQuery
+type query = searchs.Query
 
 func TestPlainThreadsAreSearched(t *testing.T) {
 	t.Parallel()
@@ -54,7 +55,7 @@ func TestPlainThreadsAreSearched(t *testing.T) {
 	s.say(2, core.RoleTool, 3, "soup")
 	search := &Searcher{Plain: s, Analyzer: newAnalyzer(t, "en"), Settings: Default()}
 	for name, c := range map[string]struct {
-		q    core.SearchQuery
+		q    searchs.Query
 		want []core.MessageID
 	}{
 		"rare words first":     {query{Query: "salmon soup"}, []core.MessageID{1000, 2000, 1001}},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/search"
 )
 
 // Names returns the roles that names mean in a query of a user; nil: none.
@@ -89,7 +90,7 @@ func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 	if err := arguments(use.Arguments, &in); err != nil {
 		return core.ToolResult{}, err
 	}
-	q := core.SearchQuery{
+	q := search.Query{
 		User: use.User, Query: in.Query, Day: strings.TrimSpace(in.Day), Recency: int(in.Recency), Limit: int(in.Limit),
 		MinScore: in.MinScore, Now: use.Now, Location: use.Location,
 	}
@@ -104,11 +105,11 @@ func (t searchTool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult,
 		return core.ToolResult{}, err
 	}
 	out := found.View(use.Location)
-	return core.TaintedResult(out, slices.ContainsFunc(out.Results, func(h core.HitView) bool { return h.Foreign }))
+	return core.TaintedResult(out, slices.ContainsFunc(out.Results, func(h search.HitView) bool { return h.Foreign }))
 }
 
 // search searches what the turn may find.
-func (t searchTool) search(ctx context.Context, use core.ToolUse, q core.SearchQuery) (core.SearchResult, error) {
+func (t searchTool) search(ctx context.Context, use core.ToolUse, q search.Query) (search.Result, error) {
 	q.Hidden = use.Seen
 	if t.thread {
 		q.Thread = use.Thread
@@ -116,21 +117,21 @@ func (t searchTool) search(ctx context.Context, use core.ToolUse, q core.SearchQ
 	}
 	echoes, err := t.searcher.echoes(ctx, use.User, use.Segment)
 	if err != nil {
-		return core.SearchResult{}, err
+		return search.Result{}, err
 	}
 	q.Hidden = q.Hidden.Union(echoes)
 	return t.searcher.Search(ctx, q)
 }
 
 // inThread searches one plain thread.
-func (s *Searcher) inThread(ctx context.Context, q core.SearchQuery) (core.SearchResult, error) {
+func (s *Searcher) inThread(ctx context.Context, q search.Query) (search.Result, error) {
 	found, err := s.InThreads(ctx, q)
 	if err != nil {
-		return core.SearchResult{}, err
+		return search.Result{}, err
 	}
-	out := core.SearchResult{Mode: modeFTS}
+	out := search.Result{Mode: modeFTS}
 	for _, h := range found.Hits {
-		out.Hits = append(out.Hits, core.Hit{Kind: core.DocMessage, Message: h.Message, Snippet: h.Snippet, Score: h.Score,
+		out.Hits = append(out.Hits, search.Hit{Kind: core.DocMessage, Message: h.Message, Snippet: h.Snippet, Score: h.Score,
 			Label: h.Message.SentAt.In(cmp.Or(q.Location, time.UTC)).Format(time.DateOnly), FTS: true})
 	}
 	switch {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/search"
 )
 
 // use calls a tool in the world as a model does.
@@ -204,7 +205,7 @@ func TestAQuestionDoesNotFindItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var out core.SearchView
+		var out search.View
 		if err := json.Unmarshal([]byte(got.Text), &out); err != nil {
 			t.Fatal(err)
 		}

@@ -88,8 +88,8 @@ const (
 
 // Passages cuts the messages of the user and the assistant in a window into the stretches that are compared with a
 // query one by one: whole sentences of one message, of up to 200 characters together, or pieces of a longer sentence.
-func (Windows) Passages(messages []core.Message) []core.Passage {
-	var out []core.Passage
+func (Windows) Passages(messages []core.Message) []store.Passage {
+	var out []store.Passage
 	for _, m := range messages {
 		if !inWindow(m) {
 			continue
@@ -98,7 +98,7 @@ func (Windows) Passages(messages []core.Message) []core.Passage {
 			to := endOfPassage(m.Text, from)
 			if text := strings.TrimSpace(m.Text[from:to]); text != "" {
 				at := from + strings.Index(m.Text[from:to], text)
-				out = append(out, core.Passage{Message: m.ID, From: at, To: at + len(text), Text: text})
+				out = append(out, store.Passage{Message: m.ID, From: at, To: at + len(text), Text: text})
 			}
 			from = to
 		}

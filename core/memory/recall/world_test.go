@@ -16,6 +16,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/store"
 )
 
@@ -122,11 +123,11 @@ func (w *world) embed() {
 }
 
 // passages returns the passages of a window's messages with their vectors.
-func (w *world) passages(messages []core.Message) []core.PassageVector {
-	var out []core.PassageVector
+func (w *world) passages(messages []core.Message) []store.PassageVector {
+	var out []store.PassageVector
 	for _, p := range (Windows{}).Passages(messages) {
-		out = append(out, core.PassageVector{Message: p.Message, From: p.From, To: p.To,
-			Values: core.Direction(w.means(p.Text))})
+		out = append(out, store.PassageVector{Message: p.Message, From: p.From, To: p.To,
+			Values: store.Direction(w.means(p.Text))})
 	}
 	return out
 }
@@ -281,12 +282,12 @@ func (w *world) searcher() *Searcher {
 }
 
 // search searches the messages of user me on saturday.
-func (w *world) search(query string) core.SearchResult {
+func (w *world) search(query string) search.Result {
 	w.t.Helper()
-	return w.searchWith(core.SearchQuery{Query: query})
+	return w.searchWith(search.Query{Query: query})
 }
 
-func (w *world) searchWith(q core.SearchQuery) core.SearchResult {
+func (w *world) searchWith(q search.Query) search.Result {
 	w.t.Helper()
 	q.User, q.Now, q.Location, q.Names = me, saturday, time.UTC, w.names
 	got, err := w.searcher().Search(context.Background(), q)
@@ -346,7 +347,7 @@ func (e embedder) Embed(ctx context.Context, texts []string) ([][]float32, error
 }
 
 // ids lists hits: #12 for a message, and the label for a summary.
-func ids(hits []core.Hit) string {
+func ids(hits []search.Hit) string {
 	var out []string
 	for _, h := range hits {
 		if h.Kind == core.DocSummary {

@@ -13,6 +13,7 @@ import (
 	"github.com/everthread/everthread/core/archive/backup"
 	"github.com/everthread/everthread/core/engine"
 	"github.com/everthread/everthread/core/ops/disk"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Limits of backups: how long a new gateway may be without one, how old one made by hand
@@ -102,7 +103,7 @@ func (e *examination) begun(ctx context.Context) (since time.Time) {
 type shared interface {
 	// Hears fails with core.ErrDeaf unless processes hear each other.
 	Hears(ctx context.Context) error
-	Connections(ctx context.Context, now time.Time) (core.Connections, error)
+	Connections(ctx context.Context, now time.Time) (store.Connections, error)
 	Clock(ctx context.Context) (time.Time, error)
 	// Distributed reports whether users are distributed over servers, and lists the tables
 	// that are not where they belong.
@@ -139,7 +140,7 @@ func (e *examination) distributed(ctx context.Context, db shared) {
 }
 
 // connections checks that the server takes as many connections as processes may open.
-func (e *examination) connections(c core.Connections) {
+func (e *examination) connections(c store.Connections) {
 	each, processes := e.Config.DatabaseConns+1, max(c.Processes, 1) // one of them listens
 	if c.Pooled {
 		each = 1

@@ -79,7 +79,7 @@ func prompter() storetest.Prompter {
 	}
 	return storetest.Prompter{
 		Query: func(t core.Turn, now time.Time) store.WindowQuery { return prompt.Query(input(t, now)) },
-		Build: func(t core.Turn, w store.Window, now time.Time) (*core.Epoch, error) {
+		Build: func(t core.Turn, w store.Window, now time.Time) (*store.Epoch, error) {
 			in := input(t, now)
 			in.Window = w
 			p, err := prompt.Build(in)

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // identity selects a text that identifies a database of a running server.
@@ -47,8 +48,8 @@ func pooler(err *error) {
 }
 
 // Connections returns the server's limit of connections, and the processes that share it.
-func (s *Store) Connections(ctx context.Context, now time.Time) (core.Connections, error) {
-	out := core.Connections{Pooled: s.pooled}
+func (s *Store) Connections(ctx context.Context, now time.Time) (store.Connections, error) {
+	out := store.Connections{Pooled: s.pooled}
 	c, err := pgx.ConnectConfig(ctx, s.direct.Copy())
 	if err != nil {
 		return out, err

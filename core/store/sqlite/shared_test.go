@@ -53,7 +53,7 @@ func TestCommitsTogether(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	refs, _, err := s.Due(t.Context(), []string{"q"}, time.Now(), all, core.Share{})
+	refs, _, err := s.Due(t.Context(), []string{"q"}, time.Now(), all, store.Share{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func holdWriter(t *testing.T, s storetest.Store, user core.UserID) (release func
 	t.Helper()
 	held, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		_, err := s.AddAgentKey(t.Context(), core.AgentKey{User: user}, func(int64) (string, error) {
+		_, err := s.AddAgentKey(t.Context(), store.AgentKey{User: user}, func(int64) (string, error) {
 			close(held)
 			<-goOn
 			return "sealed", nil
@@ -137,7 +137,7 @@ func TestFailedCommit(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	refs, _, err := s.Due(t.Context(), []string{"q"}, time.Now(), 100, core.Share{})
+	refs, _, err := s.Due(t.Context(), []string{"q"}, time.Now(), 100, store.Share{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestLocked(t *testing.T) {
 	if err := <-first; err != nil {
 		t.Errorf("the waiting writer: %v", err)
 	}
-	refs, _, err := other.Due(t.Context(), []string{"q"}, time.Now(), 10, core.Share{})
+	refs, _, err := other.Due(t.Context(), []string{"q"}, time.Now(), 10, store.Share{})
 	if err != nil || len(refs) != 1 || refs[0].Ref != 1 {
 		t.Errorf("got %v, %v, want the first job only", refs, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 )
@@ -53,7 +54,7 @@ func (s *Store) OpenApprovals(ctx context.Context, user core.UserID, identity co
 // askApproval stores an approval, whose question is the last stored message.
 func (t *tx) askApproval(a core.Approval) {
 	a.ID = core.ApprovalID(t.nextID())
-	t.auditApproval(a, a.AskedAt, core.ResultAsked)
+	t.auditApproval(a, a.AskedAt, audit.Asked)
 	t.exec(`INSERT INTO approvals (user_id, id, kind, state, identity_id, message_id, turn_id, word, subject, asked_at, expires_at, code)
 		VALUES ($1, $2, $3, 'open', $4, $5, $6, $7, $8, $9, $10, $11)`, t.user, a.ID, string(a.Kind), a.Identity,
 		t.lastMessage, a.Turn, a.Word, a.Subject, ms(a.AskedAt), ms(a.Expires), a.Code)
@@ -61,9 +62,9 @@ func (t *tx) askApproval(a core.Approval) {
 
 // decide answers an approval, once.
 func (t *tx) decide(e effect.Decide) {
-	state, result := core.ApprovalNo, core.ResultNo
+	state, result := core.ApprovalNo, audit.No
 	if e.Yes {
-		state, result = core.ApprovalYes, core.ResultYes
+		state, result = core.ApprovalYes, audit.Yes
 	}
 	a, err := scanApproval(t.row(`UPDATE approvals SET state = $3, decided_at = $4 WHERE user_id = $1 AND id = $2 AND identity_id = $5 AND state = 'open' AND expires_at > $4
 		RETURNING `+approvalColumns, t.user, e.Approval, string(state), ms(e.At), e.Identity))
@@ -89,7 +90,7 @@ func (t *tx) recordApproved(c store.CallRecord) {
 	}
 	for _, a := range listOf(t, scanApproval, `SELECT `+approvalColumns+
 		` FROM approvals WHERE user_id = $1 AND id = $2 AND state = 'used' AND subject <> '{}'`, t.user, c.Approval) {
-		var s core.CallSubject
+		var s effect.CallSubject
 		t.fail(json.Unmarshal([]byte(a.Subject), &s))
 		s.Result = c.Text
 		t.exec(`UPDATE approvals SET subject = $3 WHERE user_id = $1 AND id = $2`, t.user, a.ID, text(s))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 )
@@ -35,7 +36,7 @@ func (t *tx) acts() (core.Actor, bool) {
 }
 
 // auditAction writes a row for an action. If no actor is known, the gateway acted by itself, and nothing is written.
-func (t *tx) auditAction(r core.AuditRow) {
+func (t *tx) auditAction(r audit.Row) {
 	a, ok := t.acts()
 	if !ok {
 		return
@@ -50,24 +51,24 @@ func (t *tx) auditAction(r core.AuditRow) {
 }
 
 // audit writes a row of the transaction's user.
-func (t *tx) audit(r core.AuditRow) {
+func (t *tx) audit(r audit.Row) {
 	ids := r.IDs[:min(len(r.IDs), maxAuditIDs)]
 	if ids == nil {
 		ids = []int64{}
 	}
 	t.exec(putAudit, t.user, t.nextID(), ms(r.At), string(r.Via), r.ViaID, string(r.What), r.Object, text(ids),
-		r.Tool, string(cmp.Or(r.Result, core.ResultDone)))
+		r.Tool, string(cmp.Or(r.Result, audit.Done)))
 }
 
 const putAudit = `INSERT INTO audit (` + auditColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 
 // did is auditAction for objects of one kind.
-func (t *tx) did(what core.AuditWhat, object string, ids ...int64) {
-	t.auditAction(core.AuditRow{What: what, Object: object, IDs: ids})
+func (t *tx) did(what audit.What, object string, ids ...int64) {
+	t.auditAction(audit.Row{What: what, Object: object, IDs: ids})
 }
 
 // auditAs writes a row of another user. With user 0, no other user may be locked after it.
-func (t *tx) auditAs(user core.UserID, r core.AuditRow) {
+func (t *tx) auditAs(user core.UserID, r audit.Row) {
 	if t.user == user {
 		t.auditAction(r)
 	} else if _, ok := t.acts(); ok {
@@ -77,18 +78,18 @@ func (t *tx) auditAs(user core.UserID, r core.AuditRow) {
 
 // auditUserMade writes the first row of a new user.
 func (t *tx) auditUserMade(user core.UserID) {
-	t.auditAs(user, core.AuditRow{What: core.AuditUserMade, Object: "user", IDs: []int64{int64(user)}})
+	t.auditAs(user, audit.Row{What: audit.UserMade, Object: "user", IDs: []int64{int64(user)}})
 }
 
 const auditColumns = `user_id, id, at, via, via_id, what, object, ids, tool, result`
 
-func scanAudit(row scanner) (r core.AuditRow, err error) {
+func scanAudit(row scanner) (r audit.Row, err error) {
 	return r, found(row.Scan(&r.User, &r.ID, asTime(&r.At), &r.Via, &r.ViaID, &r.What, &r.Object, asJSON(&r.IDs), &r.Tool,
 		&r.Result))
 }
 
 // Audit lists rows; see store.AuditStore.
-func (s *Store) Audit(ctx context.Context, q store.AuditQuery) ([]core.AuditRow, error) {
+func (s *Store) Audit(ctx context.Context, q store.AuditQuery) ([]audit.Row, error) {
 	before := ms(q.Before.At)
 	if q.Before.ID == 0 {
 		before, q.Before.User, q.Before.ID = 1<<62, 1<<62, 1<<62
@@ -105,7 +106,7 @@ func (s *Store) Audit(ctx context.Context, q store.AuditQuery) ([]core.AuditRow,
 }
 
 // PutAudit writes a row; see store.AuditStore.
-func (s *Store) PutAudit(ctx context.Context, user core.UserID, r core.AuditRow) error {
+func (s *Store) PutAudit(ctx context.Context, user core.UserID, r audit.Row) error {
 	return s.update(ctx, "write the audit", user, func(t *tx) { t.auditAction(r) })
 }
 
@@ -132,8 +133,8 @@ func (s *Store) ExpireApprovals(ctx context.Context, now time.Time) (int, error)
 			if done = t.count(
 				`UPDATE approvals SET state = 'expired' WHERE user_id = $1 AND id = $2 AND state = 'open' AND expires_at <= $3`,
 				t.user, a.ID, ms(now)) > 0; done {
-				t.audit(core.AuditRow{At: a.Expires, Via: core.ViaGateway, What: core.AuditQuestion, Object: "question",
-					IDs: []int64{int64(a.ID)}, Tool: toolOf(a), Result: core.ResultExpired})
+				t.audit(audit.Row{At: a.Expires, Via: core.ViaGateway, What: audit.Question, Object: "question",
+					IDs: []int64{int64(a.ID)}, Tool: toolOf(a), Result: audit.Expired})
 			}
 		})
 		if errors.Is(err, core.ErrNotFound) {
@@ -148,7 +149,7 @@ func (s *Store) ExpireApprovals(ctx context.Context, now time.Time) (int, error)
 
 // toolOf returns the tool that an approval is about, or "".
 func toolOf(a core.Approval) string {
-	var s core.CallSubject
+	var s effect.CallSubject
 	if a.Kind != core.ApproveCall || json.Unmarshal([]byte(a.Subject), &s) != nil {
 		return ""
 	}
@@ -179,36 +180,36 @@ func (t *tx) auditEffects(effects []core.Effect) {
 		case effect.Redact:
 			forgotten = append(forgotten, int64(e.Message))
 		case effect.SetSettings:
-			t.auditAction(core.AuditRow{What: core.AuditSettings, Tool: t.changedSettings(e.Settings)})
+			t.auditAction(audit.Row{What: audit.Settings, Tool: t.changedSettings(e.Settings)})
 		case effect.SetName:
-			t.did(core.AuditName, "")
+			t.did(audit.Name, "")
 		case effect.Deny:
-			t.did(core.AuditDeny, "")
+			t.did(audit.Deny, "")
 		case effect.NewLink:
-			t.did(core.AuditLinkCode, "")
+			t.did(audit.LinkCode, "")
 		case effect.NewWebLink:
-			t.did(core.AuditSignInLink, "user", int64(t.user))
+			t.did(audit.SignInLink, "user", int64(t.user))
 		case effect.UseLink:
-			t.did(core.AuditLinkTry, "identity", int64(e.Identity))
+			t.did(audit.LinkTry, "identity", int64(e.Identity))
 		case effect.WrongLink:
-			t.auditAction(core.AuditRow{What: core.AuditLinkTry, Result: core.ResultRefused})
+			t.auditAction(audit.Row{What: audit.LinkTry, Result: audit.Refused})
 		case effect.Unlink:
-			t.did(core.AuditUnlink, "identity", int64(e.Identity))
+			t.did(audit.Unlink, "identity", int64(e.Identity))
 		case effect.Tell:
 			t.auditAction(e.Row)
 		}
 	}
 	if len(forgotten) > 0 {
-		t.did(core.AuditForget, "message", forgotten...)
+		t.did(audit.Forget, "message", forgotten...)
 	}
 }
 
 // auditApproval writes a row for a step of an approval.
-func (t *tx) auditApproval(a core.Approval, at time.Time, result core.AuditResult) {
+func (t *tx) auditApproval(a core.Approval, at time.Time, result audit.Result) {
 	by, ok := t.acts()
 	if !ok {
 		by.Via, by.ID = core.ViaIdentity, int64(a.Identity) // the only place to ask and answer it
 	}
-	t.audit(core.AuditRow{At: at, Via: by.Via, ViaID: by.ID, What: core.AuditQuestion, Object: "question",
+	t.audit(audit.Row{At: at, Via: by.Via, ViaID: by.ID, What: audit.Question, Object: "question",
 		IDs: []int64{int64(a.ID)}, Tool: toolOf(a), Result: result})
 }

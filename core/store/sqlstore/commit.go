@@ -10,7 +10,7 @@ import (
 )
 
 // Commit writes a reply and ends its turn; see store.TurnStore.
-func (s *Store) Commit(ctx context.Context, r core.Reply, c *core.Claim) (store.Committed, error) {
+func (s *Store) Commit(ctx context.Context, r store.Reply, c *store.Claim) (store.Committed, error) {
 	var out store.Committed
 	var st state
 	var said []core.Message
@@ -70,7 +70,7 @@ type state struct {
 }
 
 // readState returns the statement that reads a state.
-func readState(r core.Reply, s *state) Statement {
+func readState(r store.Reply, s *state) Statement {
 	lowest, highest := core.MessageID(0), core.MessageID(0)
 	if n := len(r.Turn.Inputs); n > 0 {
 		lowest, highest = slices.Min(r.Turn.Inputs), slices.Max(r.Turn.Inputs)
@@ -94,7 +94,7 @@ func readState(r core.Reply, s *state) Statement {
 
 // withoutChanged returns the reply without the parts that rest on messages changed or redacted while it was written:
 // derived parts of a new epoch's head lose their text, and a reply whose inputs are all gone becomes empty.
-func withoutChanged(r core.Reply, st state) core.Reply {
+func withoutChanged(r store.Reply, st state) store.Reply {
 	if r.Epoch != nil && r.Epoch.Edits != st.edits {
 		e := *r.Epoch
 		e.Head = slices.Clone(e.Head)
@@ -112,7 +112,7 @@ func withoutChanged(r core.Reply, st state) core.Reply {
 }
 
 // say appends the messages of a reply to the turn's thread and segment.
-func (t *tx) say(r core.Reply, st *state) (said []core.Message) {
+func (t *tx) say(r store.Reply, st *state) (said []core.Message) {
 	last, counted := st.last, 0
 	for _, m := range r.Messages {
 		p := place{thread: r.Turn.Thread, segment: r.Turn.Segment, turn: r.Turn.ID, identity: r.Turn.Identity,
@@ -137,8 +137,8 @@ func (t *tx) say(r core.Reply, st *state) (said []core.Message) {
 
 // deliverReply stores the deliveries of a reply; the first is claimed if a claim is given and its address is idle. A
 // single one to the sender is direct: its id is returned, and kept by the turn.
-func (t *tx) deliverReply(r core.Reply, st state, said []core.Message,
-	c *core.Claim) (direct core.DeliveryID, claimed *core.Delivery) {
+func (t *tx) deliverReply(r store.Reply, st state, said []core.Message,
+	c *store.Claim) (direct core.DeliveryID, claimed *core.Delivery) {
 	if len(r.Deliveries) != 1 || r.Deliveries[0].Identity != r.Turn.Identity || len(said) == 0 ||
 		said[len(said)-1].Kind != core.KindChat {
 		return 0, t.deliverAll(r.Deliveries, idsOf(said), c, r.Now)
@@ -149,7 +149,7 @@ func (t *tx) deliverReply(r core.Reply, st state, said []core.Message,
 }
 
 // moveThread writes a thread after a reply whose last message has the position last, if a reply changes it.
-func (t *tx) moveThread(r core.Reply, st *state) {
+func (t *tx) moveThread(r store.Reply, st *state) {
 	epoch := st.epoch
 	if r.Epoch != nil {
 		epoch = int64(r.Epoch.ID)
@@ -164,14 +164,14 @@ func (t *tx) moveThread(r core.Reply, st *state) {
 }
 
 // told returns the Told of a reply, or 0 if the turn failed.
-func told(r core.Reply) int64 {
+func told(r store.Reply) int64 {
 	if r.State == core.TurnFailed {
 		return 0
 	}
 	return r.Told
 }
 
-func (t *tx) closeTurn(r core.Reply, st state, direct core.DeliveryID) {
+func (t *tx) closeTurn(r store.Reply, st state, direct core.DeliveryID) {
 	if r.News != nil && r.State != core.TurnFailed {
 		t.keepNote(r.News, st)
 	}
@@ -193,7 +193,7 @@ func (t *tx) closeTurn(r core.Reply, st state, direct core.DeliveryID) {
 }
 
 // waits reports whether the inputs of a reply's turn wait for another one, which only something new begins.
-func waits(r core.Reply) bool { return r.State == core.TurnFailed && r.Turn.Task == 0 && !r.Drop }
+func waits(r store.Reply) bool { return r.State == core.TurnFailed && r.Turn.Task == 0 && !r.Drop }
 
 // leavePrompts removes the inputs of a turn from all later prompts. Their place for display stays.
 func (t *tx) leavePrompts(turn core.Turn) {
@@ -213,7 +213,7 @@ func (t *tx) unreadAgain(turn core.Turn, refused bool) {
 }
 
 // settle replaces the turn's reservation with the tokens used.
-func (t *tx) settle(r core.Reply) {
+func (t *tx) settle(r store.Reply) {
 	day, reserved := r.Day, 0
 	if r.Turn.Reserved > 0 {
 		t.get(columns{&day, &reserved}, `SELECT day, reserved FROM turns WHERE user_id = $1 AND id = $2`, t.user, r.Turn.ID)
@@ -238,7 +238,7 @@ func (t *tx) spend(day string, u core.Usage, reserved, turns int) {
 }
 
 // next ends the turn's job, and ensures a turn for messages that are still pending.
-func (t *tx) next(r core.Reply, st state) (again bool) {
+func (t *tx) next(r store.Reply, st state) (again bool) {
 	if r.Compress {
 		t.enqueue(store.NewJob{Queue: core.QueueCompress, Key: core.CompressKey, Ref: int64(r.Turn.Thread),
 			RunAt: r.Now, Unique: true})
@@ -263,7 +263,7 @@ func (t *tx) untried(thread core.ThreadID) bool {
 
 // summaryDue requests a summary if a reply makes one due. It returns the job if the reply claims it. One that failed is
 // tried again at its own time, not with every reply.
-func (t *tx) summaryDue(r core.Reply, st state) *core.Job {
+func (t *tx) summaryDue(r store.Reply, st state) *store.Job {
 	due := st.since >= r.SummarizeAfter && r.SummarizeAfter > 0 || r.Summarize
 	if r.Turn.Segment == 0 || !due || st.segment != core.SegmentOpen || st.since == 0 ||
 		st.retry > ms(r.Now) {

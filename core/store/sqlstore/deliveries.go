@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/store"
 )
 
@@ -97,7 +98,7 @@ func (s *Store) Redeliver(ctx context.Context, user core.UserID, id core.Deliver
 		t.execOr(core.ErrNotFound, `UPDATE deliveries SET state = 'pending', error = '', expires_at = 0
 			WHERE user_id = $1 AND id = $2 AND state IN ('failed', 'parked', 'expired', 'unknown') AND `+worded("$1"), t.user, id)
 		t.exec(`UPDATE delivery_parts SET state = 'pending' WHERE user_id = $1 AND delivery_id = $2 AND state IN ('failed', 'unknown', 'sending')`, t.user, id)
-		t.did(core.AuditRetry, "delivery", int64(id))
+		t.did(audit.Retry, "delivery", int64(id))
 		d := t.delivery(id)
 		t.queueDelivery(&d, now)
 	})

@@ -13,7 +13,7 @@ import (
 
 // deliverAll stores the deliveries of the last of ids. The first is claimed and returned if a
 // claim is given and its address is idle.
-func (t *tx) deliverAll(ds []core.NewDelivery, ids []core.MessageID, c *core.Claim,
+func (t *tx) deliverAll(ds []core.NewDelivery, ids []core.MessageID, c *store.Claim,
 	now time.Time) *core.Delivery {
 	var message core.MessageID
 	if len(ids) > 0 {
@@ -37,7 +37,7 @@ type recipient struct {
 
 // deliver stores one delivery; see deliverTo. Without an identity it is for the user's identity
 // at its address, if there is one.
-func (t *tx) deliver(m core.MessageID, n core.NewDelivery, c *core.Claim, now time.Time) *core.Delivery {
+func (t *tx) deliver(m core.MessageID, n core.NewDelivery, c *store.Claim, now time.Time) *core.Delivery {
 	if n.Identity == 0 && t.user != 0 {
 		n.Identity = t.identityAt(n.To)
 	}
@@ -52,7 +52,7 @@ func (t *tx) deliver(m core.MessageID, n core.NewDelivery, c *core.Claim, now ti
 // recipient is blocked. It returns the delivery if it was claimed. direct: the turn of the message has the
 // delivery's id.
 func (t *tx) deliverTo(id core.DeliveryID, m core.MessageID, direct bool, n core.NewDelivery, r recipient,
-	c *core.Claim, now time.Time) *core.Delivery {
+	c *store.Claim, now time.Time) *core.Delivery {
 	d := core.Delivery{User: t.user, ID: id, Message: m, To: n.To,
 		Identity: n.Identity, Kind: n.Kind, State: core.DeliveryPending, Why: n.Why, CreatedAt: now, Expires: n.Expires}
 	claimed := c != nil && !r.blocked && !r.busy
@@ -63,7 +63,7 @@ func (t *tx) deliverTo(id core.DeliveryID, m core.MessageID, direct bool, n core
 		d.Lease = core.Lease{Job: core.JobID(d.ID), Key: core.AddressKey(d.To), Attempt: 1, Until: c.Until}
 		job := deliveryJob(d.To, d.ID, now)
 		job.User = t.user
-		t.exec(insertJob, jobRow(job, d.Lease.Job, core.JobRunning, d.Lease, c.Worker)...)
+		t.exec(insertJob, jobRow(job, d.Lease.Job, store.JobRunning, d.Lease, c.Worker)...)
 	default:
 		t.addDeliveryJob(d, r.busy, now)
 	}
@@ -87,11 +87,11 @@ func (t *tx) deliverTo(id core.DeliveryID, m core.MessageID, direct bool, n core
 func (t *tx) addDeliveryJob(d core.Delivery, busy bool, now time.Time) {
 	job := deliveryJob(d.To, d.ID, now)
 	if busy {
-		t.addJob(job, core.JobWaiting)
+		t.addJob(job, store.JobWaiting)
 		return
 	}
 	t.awaken(job.Queue)
-	t.addJob(job, core.JobReady)
+	t.addJob(job, store.JobReady)
 }
 
 func deliveryJob(to core.Address, id core.DeliveryID, runAt time.Time) store.NewJob {
@@ -164,7 +164,7 @@ func loadParts(q reader, d *core.Delivery) error {
 }
 
 // ClaimDelivery takes a due delivery job; see store.DeliveryStore.
-func (s *Store) ClaimDelivery(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Delivery, error) {
+func (s *Store) ClaimDelivery(ctx context.Context, ref store.JobRef, c store.Claim) (*core.Delivery, error) {
 	var out *core.Delivery
 	err := s.update(ctx, "claim delivery", ref.User, func(t *tx) {
 		out = nil

@@ -222,7 +222,7 @@ func (t *tx) withRedactions(effects []core.Effect) (out []core.Effect) {
 func (t *tx) stopTurn(thread core.ThreadID, out *store.Noted) {
 	thread = t.threadOr(thread)
 	h, busy := t.head(threadKey(thread))
-	if !busy || h.state != core.JobReady || h.ref == 0 {
+	if !busy || h.state != store.JobReady || h.ref == 0 {
 		t.askTurn(thread, stopIt, out)
 		return
 	}

@@ -160,7 +160,7 @@ func (t *tx) putVector(v store.EmbeddingResult, config string, now time.Time) {
 func (t *tx) putPassages(v store.EmbeddingResult) {
 	var first core.MessageID
 	t.getOr(core.ErrNotFound, &first, `SELECT first_message FROM windows WHERE user_id = $1 AND id = $2`, t.user, v.ID)
-	t.exec(`UPDATE windows SET passages = $3 WHERE user_id = $1 AND id = $2`, t.user, v.ID, append([]byte{}, core.PackPassages(first, v.Passages)...))
+	t.exec(`UPDATE windows SET passages = $3 WHERE user_id = $1 AND id = $2`, t.user, v.ID, append([]byte{}, store.PackPassages(first, v.Passages)...))
 }
 
 // Reembed marks all texts of a user as pending; see store.IndexStore.
@@ -280,7 +280,7 @@ func (s *Store) Windows(ctx context.Context, user core.UserID, ids []core.Window
 func scanWindow(r scanner) (w store.TextWindow, err error) {
 	var packed []byte
 	if err = r.Scan(&w.User, &w.ID, &w.Segment, &w.First, &w.Last, &w.Tokens, &packed); err == nil {
-		w.Passages, err = core.UnpackPassages(w.First, packed)
+		w.Passages, err = store.UnpackPassages(w.First, packed)
 	}
 	return w, err
 }

@@ -12,13 +12,13 @@ import (
 
 const filePageColumns = `id, message_id, part, number, name, kind, title, body, tokens`
 
-func scanFilePage(r scanner) (p core.FilePage, err error) {
+func scanFilePage(r scanner) (p store.FilePage, err error) {
 	return p, r.Scan(&p.ID, &p.File.Message, &p.File.Part, &p.Number, &p.Name, &p.Kind, &p.Title, &p.Text, &p.Tokens)
 }
 
 // FilePages returns pages of an attachment; see store.DocumentStore.
-func (s *Store) FilePages(ctx context.Context, user core.UserID, file core.FileRef, from,
-	to int) ([]core.FilePage, error) {
+func (s *Store) FilePages(ctx context.Context, user core.UserID, file store.FileRef, from,
+	to int) ([]store.FilePage, error) {
 	out, err := list(s.one(ctx), scanFilePage,
 		`SELECT `+filePageColumns+` FROM file_pages WHERE user_id = $1 AND message_id = $2
 		AND part = $3 AND number >= $4 AND number <= $5 ORDER BY number`, user, file.Message, file.Part, from, to)
@@ -26,7 +26,7 @@ func (s *Store) FilePages(ctx context.Context, user core.UserID, file core.FileR
 }
 
 // FilePagesOf returns pages by their ids; see store.DocumentStore.
-func (s *Store) FilePagesOf(ctx context.Context, user core.UserID, ids []int64) ([]core.FilePage, error) {
+func (s *Store) FilePagesOf(ctx context.Context, user core.UserID, ids []int64) ([]store.FilePage, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -68,7 +68,7 @@ func (s *Store) PutFilePages(ctx context.Context, p store.PutFilePages) error {
 }
 
 // putFilePage stores a page, and indexes it if found.
-func (t *tx) putFilePage(page core.FilePage, found bool, p store.PutFilePages) {
+func (t *tx) putFilePage(page store.FilePage, found bool, p store.PutFilePages) {
 	id := t.nextID()
 	t.exec(`INSERT INTO file_pages (user_id, id, message_id, part, number, name, kind, title, body, tokens)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, t.user, id, p.File.Message, p.File.Part, page.Number, page.Name,

@@ -195,7 +195,7 @@ func (in *importing) findThread() {
 	in.getOr(core.ErrNotFound, columns{&in.thread, &in.mode, &in.last, &data}, `SELECT h.id, h.mode, `+lastPosition+`, COALESCE(e.data, '') FROM threads h LEFT JOIN epochs e ON e.user_id = $1 AND e.id = h.epoch_id
 		WHERE h.user_id = $1 AND h.mode = 'continuous'`, in.user)
 	if data != "" {
-		var e core.Epoch
+		var e store.Epoch
 		in.fail(unjson(data, &e))
 		in.epoch = e.Start
 	}

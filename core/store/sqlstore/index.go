@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // indexPage is how many messages of a user one transaction indexes, and about how many of
@@ -20,7 +21,7 @@ type rota struct {
 }
 
 // Index brings the index up to date; see store.IndexStore.
-func (s *Store) Index(ctx context.Context, users int, share core.Share) (int, error) {
+func (s *Store) Index(ctx context.Context, users int, share store.Share) (int, error) {
 	if s.analyze == nil {
 		return 0, nil
 	}
@@ -44,7 +45,7 @@ func (s *Store) Index(ctx context.Context, users int, share core.Share) (int, er
 }
 
 // unindexed lists users with new messages, in turn.
-func (s *Store) unindexed(ctx context.Context, users int, share core.Share) ([]core.UserID, error) {
+func (s *Store) unindexed(ctx context.Context, users int, share store.Share) ([]core.UserID, error) {
 	s.rota.mu.Lock()
 	defer s.rota.mu.Unlock()
 	const query = `SELECT id FROM users WHERE unindexed = 1 AND id > 0 AND id > CAST($4 AS bigint) AND merging = 0 AND id % $3 = $2 ORDER BY id LIMIT $1`

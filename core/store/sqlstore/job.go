@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/store"
 )
 
@@ -28,7 +29,7 @@ func threadKey(id core.ThreadID) string { return key("thread", int64(id)) }
 // head is the ready or running job of a key.
 type head struct {
 	id    core.JobID
-	state core.JobState
+	state store.JobState
 	ref   int64
 }
 
@@ -54,7 +55,7 @@ func (t *tx) enqueue(j store.NewJob) { t.enqueueFor(j, nil) }
 
 // enqueueFor is enqueue with a claim, if that is not nil, of a job that may run now. It returns such
 // a job, of which it notifies nobody.
-func (t *tx) enqueueFor(j store.NewJob, c *core.Claim) *core.Job {
+func (t *tx) enqueueFor(j store.NewJob, c *store.Claim) *store.Job {
 	var ask []Statement
 	earlier, busy := false, false
 	if j.Unique {
@@ -67,10 +68,10 @@ func (t *tx) enqueueFor(j store.NewJob, c *core.Claim) *core.Job {
 	case earlier:
 		t.awaken(j.Queue)
 	case busy:
-		t.addJob(j, core.JobWaiting)
+		t.addJob(j, store.JobWaiting)
 	case c == nil || t.waits(j.Queue):
 		t.awaken(j.Queue)
-		t.addJob(j, core.JobReady)
+		t.addJob(j, store.JobReady)
 	default:
 		return t.addClaimed(j, *c)
 	}
@@ -78,17 +79,17 @@ func (t *tx) enqueueFor(j store.NewJob, c *core.Claim) *core.Job {
 }
 
 // addClaimed adds a claimed job.
-func (t *tx) addClaimed(j store.NewJob, c core.Claim) *core.Job {
+func (t *tx) addClaimed(j store.NewJob, c store.Claim) *store.Job {
 	j.User = t.user
 	l := core.Lease{Job: core.JobID(t.nextID()), Key: j.Key, Attempt: 1, Until: c.Until}
-	t.exec(insertJob, jobRow(j, l.Job, core.JobRunning, l, c.Worker)...)
-	return &core.Job{ID: l.Job, User: t.user, Queue: j.Queue, Key: j.Key, Ref: j.Ref, Payload: j.Payload,
-		State: core.JobRunning, RunAt: j.RunAt, Lease: l, Worker: c.Worker, Since: j.RunAt}
+	t.exec(insertJob, jobRow(j, l.Job, store.JobRunning, l, c.Worker)...)
+	return &store.Job{ID: l.Job, User: t.user, Queue: j.Queue, Key: j.Key, Ref: j.Ref, Payload: j.Payload,
+		State: store.JobRunning, RunAt: j.RunAt, Lease: l, Worker: c.Worker, Since: j.RunAt}
 }
 
 // addJob adds an unclaimed job.
-func (t *tx) addJob(j store.NewJob, state core.JobState) {
-	if state == core.JobWaiting {
+func (t *tx) addJob(j store.NewJob, state store.JobState) {
+	if state == store.JobWaiting {
 		t.alone = ""
 	}
 	j.User = t.user
@@ -99,13 +100,13 @@ const insertJob = `INSERT INTO jobs (user_id, id, queue, key, ref, payload, stat
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $8)`
 
 // jobRow returns the arguments of insertJob.
-func jobRow(j store.NewJob, id core.JobID, state core.JobState, l core.Lease, worker string) []any {
+func jobRow(j store.NewJob, id core.JobID, state store.JobState, l core.Lease, worker string) []any {
 	return []any{j.User, id, j.Queue, j.Key, j.Ref, cmp.Or(string(j.Payload), "{}"), string(state), ms(j.RunAt), l.Attempt,
 		ms(l.Until), worker}
 }
 
 // take claims a due head, or one whose lease has lapsed; false if it is not available.
-func (t *tx) take(ref core.JobRef, c core.Claim) (core.Lease, bool) {
+func (t *tx) take(ref store.JobRef, c store.Claim) (core.Lease, bool) {
 	l := core.Lease{Job: ref.ID, Key: ref.Key, Until: c.Until}
 	if t.waits(ref.Queue) {
 		t.postponeJob(ref.ID, c.Now)
@@ -187,8 +188,8 @@ func (t *tx) again(l core.Lease, at time.Time, cause string) {
 
 // Due returns heads that may run now; see store.JobStore.
 func (s *Store) Due(ctx context.Context, queues []string, now time.Time, limit int,
-	share core.Share) ([]core.JobRef, time.Time, error) {
-	var refs []core.JobRef
+	share store.Share) ([]store.JobRef, time.Time, error) {
+	var refs []store.JobRef
 	var next int64
 	var reads []Statement
 	for _, queue := range queues {
@@ -206,11 +207,11 @@ func inShare(n, of, due, since string) string {
 }
 
 // dueOf appends the jobs of a queue and a state in a share whose time in column has come.
-func dueOf(queue, state, column string, now time.Time, limit int, share core.Share, refs *[]core.JobRef) Statement {
+func dueOf(queue, state, column string, now time.Time, limit int, share store.Share, refs *[]store.JobRef) Statement {
 	return Statement{Query: `SELECT user_id, id, queue, key, ref FROM jobs WHERE queue = CAST($1 AS text) AND state = '` + state +
 		`' AND ` + column + ` <= $2 AND ` + inShare("$4", "$5", column, "$6") + ` ORDER BY ` + column + ` LIMIT $3`,
 		Args: []any{queue, ms(now), limit, share.N, max(share.Of, 1), ms(now.Add(-share.Grace))}, All: func(r Row) error {
-			var ref core.JobRef
+			var ref store.JobRef
 			err := r.Scan(&ref.User, &ref.ID, &ref.Queue, &ref.Key, &ref.Ref)
 			*refs = append(*refs, ref)
 			return err
@@ -218,7 +219,7 @@ func dueOf(queue, state, column string, now time.Time, limit int, share core.Sha
 }
 
 // nextOf lowers next (0: none) to the time when the next job of a queue in a share is due after now.
-func nextOf(queue string, now time.Time, share core.Share, next *int64) Statement {
+func nextOf(queue string, now time.Time, share store.Share, next *int64) Statement {
 	const after = ` > $2 AND user_id % $4 = $3`
 	return Statement{Query: `SELECT (SELECT MIN(run_at) FROM jobs WHERE queue = CAST($1 AS text) AND state = 'ready' AND run_at` + after + `),
 		(SELECT MIN(lease_until) FROM jobs WHERE queue = CAST($1 AS text) AND state = 'running' AND lease_until` + after + `)`,
@@ -235,8 +236,8 @@ func nextOf(queue string, now time.Time, share core.Share, next *int64) Statemen
 }
 
 // Claim claims a due job; nil if it is not available.
-func (s *Store) Claim(ctx context.Context, ref core.JobRef, c core.Claim) (*core.Job, error) {
-	var out *core.Job
+func (s *Store) Claim(ctx context.Context, ref store.JobRef, c store.Claim) (*store.Job, error) {
+	var out *store.Job
 	err := s.transact(ctx, "claim job", tx{user: ref.User}, func(t *tx) {
 		out = nil
 		l, ok := t.take(ref, c)
@@ -252,8 +253,8 @@ func (s *Store) Claim(ctx context.Context, ref core.JobRef, c core.Claim) (*core
 
 const jobColumns = `id, user_id, queue, key, ref, payload, state, run_at, attempt, lease_until, worker, error, failures, since`
 
-func scanJob(row scanner) (core.Job, error) {
-	var j core.Job
+func scanJob(row scanner) (store.Job, error) {
+	var j store.Job
 	var payload string
 	err := row.Scan(&j.ID, &j.User, &j.Queue, &j.Key, &j.Ref, &payload, &j.State, asTime(&j.RunAt), &j.Lease.Attempt,
 		asTime(&j.Lease.Until), &j.Worker, &j.Error, &j.Failures, asTime(&j.Since))
@@ -317,7 +318,7 @@ func (t *tx) retry(l core.Lease, at time.Time, cause string) {
 }
 
 // DeadJobs lists dead jobs, newest first.
-func (s *Store) DeadJobs(ctx context.Context, limit int) ([]core.Job, error) {
+func (s *Store) DeadJobs(ctx context.Context, limit int) ([]store.Job, error) {
 	return list(s.one(ctx), scanJob,
 		`SELECT `+jobColumns+` FROM jobs WHERE state = 'dead' ORDER BY run_at DESC LIMIT $1`,
 		limit)
@@ -344,7 +345,7 @@ func (s *Store) Revive(ctx context.Context, user core.UserID, id core.JobID, now
 	return s.update(ctx, "revive job", user, func(t *tx) {
 		j := rowOf(t, scanJob, `SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 AND id = $2 AND state = 'dead'`, t.user, id)
 		t.exec(`DELETE FROM jobs WHERE user_id = $1 AND id = $2`, t.user, id)
-		t.did(core.AuditRetry, "job", int64(id))
+		t.did(audit.Retry, "job", int64(id))
 		t.enqueue(store.NewJob{User: user, Queue: j.Queue, Key: j.Key, Ref: j.Ref, Payload: j.Payload, RunAt: now})
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/store"
 )
 
@@ -123,7 +124,7 @@ func (s *Store) Earlier(ctx context.Context, user core.UserID, turn core.TurnID,
 func (s *Store) Record(ctx context.Context, user core.UserID, c store.CallRecord) error {
 	return s.update(ctx, "record call", user, func(t *tx) {
 		if c.Result != "" {
-			t.audit(core.AuditRow{At: c.At, Via: cmp.Or(c.By.Via, core.ViaGateway), ViaID: c.By.ID, What: core.AuditCall,
+			t.audit(audit.Row{At: c.At, Via: cmp.Or(c.By.Via, core.ViaGateway), ViaID: c.By.ID, What: audit.Call,
 				Object: "turn", IDs: []int64{int64(c.Turn)}, Tool: c.Tool, Result: c.Result})
 		}
 		if c.Approval != 0 {
@@ -210,7 +211,7 @@ func (s *Store) sweepDays(ctx context.Context, raw, now time.Time) (total int64,
 }
 
 // speakJob enqueues the job that speaks the answer of a turn, if requested.
-func (t *tx) speakJob(r core.Reply, ids []core.MessageID) {
+func (t *tx) speakJob(r store.Reply, ids []core.MessageID) {
 	if !r.Speak || r.State != core.TurnDone || len(ids) == 0 || len(r.Messages) == 0 {
 		return
 	}

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 )
 
 // LinkCode returns the effect that a code would have for an address; see store.LinkStore.
-func (s *Store) LinkCode(ctx context.Context, hash string, a core.Address, now time.Time) (core.Link, error) {
-	var l core.Link
+func (s *Store) LinkCode(ctx context.Context, hash string, a core.Address, now time.Time) (store.Link, error) {
+	var l store.Link
 	err := s.view(ctx, "read link code", func(q querier) (err error) {
 		l, err = linkOf(q, hash, a, now)
 		return err
@@ -21,18 +22,18 @@ func (s *Store) LinkCode(ctx context.Context, hash string, a core.Address, now t
 	return l, err
 }
 
-func linkOf(q reader, hash string, a core.Address, now time.Time) (core.Link, error) {
-	l := core.Link{State: core.LinkWrong}
+func linkOf(q reader, hash string, a core.Address, now time.Time) (store.Link, error) {
+	l := store.Link{State: store.LinkWrong}
 	var err error
 	if l.Tries, l.Until, err = triesOf(q, a, now); err != nil {
 		return l, err
 	}
 	if taken, user, err := takenBy(q, hash, a, now); err != nil || taken {
-		l.State, l.User = core.LinkTaken, user
+		l.State, l.User = store.LinkTaken, user
 		return l, err
 	}
 	if !l.Until.IsZero() {
-		l.State = core.LinkLocked
+		l.State = store.LinkLocked
 		return l, nil
 	}
 	c, err := validCode(q, core.CodeLink, hash, now)
@@ -49,11 +50,11 @@ func linkOf(q reader, hash string, a core.Address, now time.Time) (core.Link, er
 	case err != nil:
 		return l, err
 	case c.Address == a.Chat():
-		l.State = core.LinkOwn
+		l.State = store.LinkOwn
 	case owner == c.User:
-		l.State = core.LinkSame
+		l.State = store.LinkSame
 	default:
-		l.State, l.User, l.Merge, l.Made, l.Name = core.LinkValid, c.User, owner != 0, c.Address, c.Name
+		l.State, l.User, l.Merge, l.Made, l.Name = store.LinkValid, c.User, owner != 0, c.Address, c.Name
 		err = q.row(`SELECT role = 'owner' FROM users WHERE id = $1`, c.User).Scan(&l.Owner)
 	}
 	return l, err
@@ -163,7 +164,7 @@ func (t *tx) acceptLink(e effect.AcceptLink) {
 	}
 	if l.User == 0 {
 		id := t.addIdentity(core.Identity{Address: l.Address, Name: l.Name, LastUsed: e.At}, core.ErrRefused)
-		t.did(core.AuditLink, "identity", int64(id))
+		t.did(audit.Link, "identity", int64(id))
 		t.dropCodes(0, core.CodePair, ` AND channel = $3 AND account = $4 AND external = $5`, l.Address.Channel, l.Address.Account, l.Address.External)
 		return
 	}
@@ -172,8 +173,8 @@ func (t *tx) acceptLink(e effect.AcceptLink) {
 	if !there {
 		t.fail(core.ErrRefused)
 	}
-	t.askMerge(core.Merge{From: l.User, Into: t.user, Identity: l.Identity, AskedAt: e.At})
-	t.did(core.AuditLink, "user", int64(l.User))
+	t.askMerge(store.Merge{From: l.User, Into: t.user, Identity: l.Identity, AskedAt: e.At})
+	t.did(audit.Link, "user", int64(l.User))
 }
 
 // unlink detaches an identity. Its messages still refer to it.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 )
 
 // Rows are keyed by user first. Values from outside name no user: addresses, tokens, event ids.
@@ -128,7 +129,7 @@ func (s *Store) PutCode(ctx context.Context, c core.Code) error {
 	if c.Kind == core.CodeWeb {
 		return s.update(ctx, "put code", c.User, func(t *tx) {
 			t.newWebLink(c)
-			t.did(core.AuditSignInLink, "user", int64(t.user))
+			t.did(audit.SignInLink, "user", int64(t.user))
 		})
 	}
 	if c.Kind != core.CodeOwner {

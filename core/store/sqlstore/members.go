@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Prefixes of the leases of live processes: those that claim work, and those that only finish theirs.
@@ -23,7 +24,7 @@ func withPrefix(prefix string) string {
 }
 
 // Join creates or renews a membership; see store.MemberStore.
-func (s *Store) Join(ctx context.Context, m core.Membership) (live []string, freed int, err error) {
+func (s *Store) Join(ctx context.Context, m store.Membership) (live []string, freed int, err error) {
 	own, other := memberPrefix, leavingPrefix
 	if m.Leaving {
 		own, other = other, own
@@ -41,7 +42,7 @@ func (s *Store) Join(ctx context.Context, m core.Membership) (live []string, fre
 }
 
 // expireMembers ends expired memberships and the leases of their jobs.
-func (t *transaction) expireMembers(m core.Membership) (freed int) {
+func (t *transaction) expireMembers(m store.Membership) (freed int) {
 	for _, prefix := range []string{memberPrefix, leavingPrefix} {
 		for _, worker := range listOf(t, column[string],
 			`DELETE FROM leases WHERE `+withPrefix(prefix)+` AND until <= $1 RETURNING worker`, ms(m.Now)) {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
+	"github.com/everthread/everthread/core/store"
 )
 
 // How long a merge waits for what is under way.
@@ -18,29 +20,29 @@ const (
 
 const mergeColumns = `id, from_user, into_user, identity_id, phase, asked_at`
 
-func scanMerge(row scanner) (m core.Merge, err error) {
+func scanMerge(row scanner) (m store.Merge, err error) {
 	return m, found(row.Scan(&m.ID, &m.From, &m.Into, &m.Identity, &m.Phase, asTime(&m.AskedAt)))
 }
 
 // Ask stores a request to merge two users; see store.MergeStore.
-func (s *Store) Ask(ctx context.Context, m core.Merge) (core.MergeID, error) {
-	var id core.MergeID
+func (s *Store) Ask(ctx context.Context, m store.Merge) (store.MergeID, error) {
+	var id store.MergeID
 	err := s.update(ctx, "ask for a merge", m.From, func(t *tx) {
 		id = t.askMerge(m)
-		t.did(core.AuditMerge, "user", int64(m.Into))
+		t.did(audit.Merge, "user", int64(m.Into))
 	})
 	return id, err
 }
 
 // askMerge stores a request to merge the user or into the user, who pauses immediately, so that messages after the
 // answer are kept for both.
-func (t *tx) askMerge(m core.Merge) (id core.MergeID) {
+func (t *tx) askMerge(m store.Merge) (id store.MergeID) {
 	if m.From == m.Into || m.From == 0 || m.Into == 0 {
 		t.fail(core.ErrRefused)
 		return 0
 	}
 	t.asUser(0, func(zero *tx) {
-		id = core.MergeID(zero.nextID())
+		id = store.MergeID(zero.nextID())
 		zero.exec(`INSERT INTO merges (id, from_user, into_user, identity_id, phase, asked_at) VALUES ($1, $2, $3, $4, 'asked', $5)`,
 			id, m.From, m.Into, m.Identity, ms(m.AskedAt))
 	})
@@ -50,25 +52,25 @@ func (t *tx) askMerge(m core.Merge) (id core.MergeID) {
 }
 
 // Merges lists unfinished merges.
-func (s *Store) Merges(ctx context.Context, limit int) ([]core.Merge, error) {
+func (s *Store) Merges(ctx context.Context, limit int) ([]store.Merge, error) {
 	return list(s.one(ctx), scanMerge, `SELECT `+mergeColumns+` FROM merges WHERE phase <> 'done' ORDER BY id LIMIT $1`, limit)
 }
 
 // Merge returns a merge, or ErrNotFound.
-func (s *Store) Merge(ctx context.Context, id core.MergeID) (core.Merge, error) {
+func (s *Store) Merge(ctx context.Context, id store.MergeID) (store.Merge, error) {
 	m, err := scanMerge(s.one(ctx).row(`SELECT `+mergeColumns+` FROM merges WHERE id = $1`, id))
 	return m, wrap("read merge", err)
 }
 
 // Told ends MergeTold; see store.MergeStore.
-func (s *Store) Told(ctx context.Context, id core.MergeID) error {
+func (s *Store) Told(ctx context.Context, id store.MergeID) error {
 	return s.execShared(ctx, "told of a merge", `UPDATE merges SET phase = 'done' WHERE id = $1 AND phase = 'told'`, id)
 }
 
 // Carry merges the users of a merge, or pauses them; see store.MergeStore.
-func (s *Store) Carry(ctx context.Context, id core.MergeID, now time.Time) (core.Merge, time.Duration, error) {
+func (s *Store) Carry(ctx context.Context, id store.MergeID, now time.Time) (store.Merge, time.Duration, error) {
 	asked, err := s.Merge(ctx, id)
-	if err != nil || asked.Phase != core.MergeAsked {
+	if err != nil || asked.Phase != store.MergeAsked {
 		return asked, 0, err
 	}
 	out, wait := asked, time.Duration(0)
@@ -89,9 +91,9 @@ func (s *Store) Carry(ctx context.Context, id core.MergeID, now time.Time) (core
 }
 
 // carry merges both users unless the merge still waits, or has changed since it was read.
-func (m *merger) carry(asked core.Merge, now time.Time) (core.Merge, time.Duration) {
+func (m *merger) carry(asked store.Merge, now time.Time) (store.Merge, time.Duration) {
 	is := rowOf(m, scanMerge, `SELECT `+mergeColumns+` FROM merges WHERE id = $1`, asked.ID)
-	if m.err != nil || is.Phase != core.MergeAsked {
+	if m.err != nil || is.Phase != store.MergeAsked {
 		return is, 0
 	}
 	if is.From != asked.From || is.Into != asked.Into { // one of them was merged with somebody else
@@ -109,14 +111,14 @@ func (m *merger) carry(asked core.Merge, now time.Time) (core.Merge, time.Durati
 	if is.From == m.from.user && is.Identity != 0 {
 		is.Identity += core.IdentityID(m.numbers.id)
 	}
-	is.From, is.Into, is.Phase = m.from.user, m.into.user, core.MergeTold
+	is.From, is.Into, is.Phase = m.from.user, m.into.user, store.MergeTold
 	m.exec(`UPDATE merges SET from_user = $2, into_user = $3, identity_id = $4, phase = 'told' WHERE id = $1`, is.ID, is.From,
 		is.Into, is.Identity)
 	return is, 0
 }
 
 // dropMerge ends a merge if one of its users is gone, and resumes the other. cause is why it is tried.
-func (s *Store) dropMerge(ctx context.Context, m core.Merge, cause error) (core.Merge, time.Duration, error) {
+func (s *Store) dropMerge(ctx context.Context, m store.Merge, cause error) (store.Merge, time.Duration, error) {
 	var left []core.UserID
 	for _, id := range []core.UserID{m.From, m.Into} {
 		switch _, err := s.User(ctx, id); {
@@ -145,7 +147,7 @@ func (s *Store) dropMerge(ctx context.Context, m core.Merge, cause error) (core.
 }
 
 // resume ends the pause of a user, unless a merge of theirs besides m is asked for.
-func (s *Store) resume(ctx context.Context, user core.UserID, m core.MergeID) error {
+func (s *Store) resume(ctx context.Context, user core.UserID, m store.MergeID) error {
 	err := s.update(ctx, "end a pause", user, func(t *tx) {
 		if !valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM merges WHERE id <> $2 AND phase = 'asked' AND (from_user = $1 OR into_user = $1))`,
 			t.user, m) {

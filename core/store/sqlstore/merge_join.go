@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/store"
 )
 
@@ -110,7 +111,7 @@ func (m *merger) moveAddresses(now time.Time) {
 		came[i] += m.numbers.id
 	}
 	if len(came) > 0 {
-		m.into.audit(core.AuditRow{At: now, Via: core.ViaGateway, What: core.AuditMerged, Object: "identity", IDs: came})
+		m.into.audit(audit.Row{At: now, Via: core.ViaGateway, What: audit.Merged, Object: "identity", IDs: came})
 	}
 	m.exec(`UPDATE addresses SET user_id = $2, identity_id = identity_id + $3 WHERE user_id = $1`, from, into, m.numbers.id)
 	m.exec(`INSERT INTO codes (user_id, `+codeRest+`) SELECT CAST($2 AS bigint), `+codeRest+` FROM codes WHERE user_id = $1 AND kind = 'linked'`,
@@ -128,7 +129,7 @@ const codeRest = `kind, hash, hint, channel, account, external, name, created_at
 // and messages that only wait for a turn get one.
 func (m *merger) moveJobs(now time.Time) {
 	for _, j := range listOf(m, scanJob, `SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 ORDER BY id`, m.from.user) {
-		dead := j.State == core.JobDead
+		dead := j.State == store.JobDead
 		if j.Queue == core.QueueEmbed || j.Queue == core.QueueCompress || j.Queue == core.QueueTurn && j.Ref == 0 && !dead {
 			continue
 		}
@@ -147,7 +148,7 @@ func (m *merger) moveJobs(now time.Time) {
 }
 
 // job returns the job of the target user that replaces j.
-func (m *merger) job(j core.Job, now time.Time) store.NewJob {
+func (m *merger) job(j store.Job, now time.Time) store.NewJob {
 	n := store.NewJob{User: m.into.user, Queue: j.Queue, Key: j.Key, Ref: j.Ref, Payload: j.Payload, RunAt: now}
 	switch {
 	case j.Queue == core.QueueSummarize:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // renumbering maps the ids of the source user's rows to those of the target user's.
@@ -173,7 +174,7 @@ func (r renumbering) news(n *core.News) bool {
 
 // snapshot renumbers a stored snapshot.
 func (r renumbering) snapshot(stored string) string {
-	var s core.Snapshot
+	var s store.Snapshot
 	if stored == "" || json.Unmarshal([]byte(stored), &s) != nil {
 		return stored
 	}
@@ -185,7 +186,7 @@ func (r renumbering) snapshot(stored string) string {
 
 // epoch renumbers a stored epoch.
 func (r renumbering) epoch(stored string) string {
-	var e core.Epoch
+	var e store.Epoch
 	if json.Unmarshal([]byte(stored), &e) != nil {
 		return stored
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 )
 
 // copier copies the source user's rows of one table.
@@ -231,7 +232,7 @@ func (m *merger) copyUsage() {
 
 // copyAudit copies audit rows with the new ids of their objects.
 func (m *merger) copyAudit() {
-	eachRow(m, `SELECT `+auditColumns+` FROM audit WHERE user_id = $1 AND id > $2`, scanAudit, func(r core.AuditRow) int64 {
+	eachRow(m, `SELECT `+auditColumns+` FROM audit WHERE user_id = $1 AND id > $2`, scanAudit, func(r audit.Row) int64 {
 		if r.Via == core.ViaIdentity {
 			r.ViaID = m.numbers.other(r.ViaID)
 		}

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // thread generates a thread: turns of one to four messages, and some messages without a turn.
@@ -106,15 +107,15 @@ func TestRenumber(t *testing.T) {
 		Loops: []core.LoopID{1008}, Segment: 7, Version: 3}) {
 		t.Errorf("news: got %q below %+v", m.Text, m.News)
 	}
-	s := core.Snapshot{Messages: core.NewIDSet(1, 2, 3), Epoch: 4, Revisions: map[core.MessageID]int{2: 1}}
-	if got, want := r.snapshot(text(s)), text(core.Snapshot{Messages: core.NewIDSet(101, 102, 103), Epoch: 1004,
+	s := store.Snapshot{Messages: core.NewIDSet(1, 2, 3), Epoch: 4, Revisions: map[core.MessageID]int{2: 1}}
+	if got, want := r.snapshot(text(s)), text(store.Snapshot{Messages: core.NewIDSet(101, 102, 103), Epoch: 1004,
 		Revisions: map[core.MessageID]int{102: 1}}); got != want {
 		t.Errorf("snapshot: got %s, want %s", got, want)
 	}
-	e := core.Epoch{ID: 2, Cuts: map[core.MessageID]int{5: 9}, Opener: 3, Skip: []core.MessageID{6},
-		Head: []core.HeadPart{{Text: "x [#1]", Segment: 3, Version: 1, Loops: []core.LoopID{8}}}}
-	w := core.Epoch{ID: 1002, Cuts: map[core.MessageID]int{105: 9}, Opener: 103, Skip: []core.MessageID{106},
-		Head: []core.HeadPart{{Text: "x [#101]", Segment: 7, Version: 3, Loops: []core.LoopID{1008}}}}
+	e := store.Epoch{ID: 2, Cuts: map[core.MessageID]int{5: 9}, Opener: 3, Skip: []core.MessageID{6},
+		Head: []store.HeadPart{{Text: "x [#1]", Segment: 3, Version: 1, Loops: []core.LoopID{8}}}}
+	w := store.Epoch{ID: 1002, Cuts: map[core.MessageID]int{105: 9}, Opener: 103, Skip: []core.MessageID{106},
+		Head: []store.HeadPart{{Text: "x [#101]", Segment: 7, Version: 3, Loops: []core.LoopID{1008}}}}
 	if got, want := r.epoch(text(e)), text(w); got != want {
 		t.Errorf("epoch: got %s, want %s", got, want)
 	}

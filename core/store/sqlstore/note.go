@@ -229,7 +229,7 @@ const lastPart = "last"
 
 // keepNote stores the news of a turn's prompt with the message that they precede. If something
 // they rest on was changed meanwhile, only the zone is kept.
-func (t *tx) keepNote(n *core.TurnNews, st state) {
+func (t *tx) keepNote(n *store.TurnNews, st state) {
 	t.alter(n.Message, func(m *core.Message) {
 		if m.News = &n.News; n.Edits != st.edits {
 			m.News = blankNews(m.News)

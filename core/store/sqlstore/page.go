@@ -50,7 +50,7 @@ func (s *Store) Pages(ctx context.Context, user core.UserID, thread core.ThreadI
 }
 
 // headTokens returns the tokens of an epoch's head, without its pages.
-func headTokens(e *core.Epoch) (n int) {
+func headTokens(e *store.Epoch) (n int) {
 	if e == nil {
 		return 0
 	}

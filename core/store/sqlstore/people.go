@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 )
@@ -99,7 +100,7 @@ func (s *Store) Identities(ctx context.Context, user core.UserID) ([]core.Identi
 func (s *Store) AddIdentity(ctx context.Context, i core.Identity) (core.Identity, error) {
 	err := s.update(ctx, "add identity", i.User, func(t *tx) {
 		i.ID = t.addIdentity(i, core.ErrExists)
-		t.did(core.AuditIdentity, "identity", int64(i.ID))
+		t.did(audit.Identity, "identity", int64(i.ID))
 	})
 	return i, err
 }
@@ -136,7 +137,7 @@ func (s *Store) DeleteUser(ctx context.Context, id core.UserID) ([]string, error
 		t.deleteAsStranger()
 		t.deleteIndex()
 		t.deleteRows(t.user)
-		t.auditAs(0, core.AuditRow{What: core.AuditUserDeleted, Object: "user", IDs: []int64{int64(t.user)}})
+		t.auditAs(0, audit.Row{What: audit.UserDeleted, Object: "user", IDs: []int64{int64(t.user)}})
 		files = append(files, t.folders(files)...)
 	})
 	return files, err
@@ -239,8 +240,8 @@ func (s *Store) MoveIdentity(ctx context.Context, i core.Identity, to core.UserI
 		}
 		from.unlink(i.ID)
 		id := into.addIdentity(i, core.ErrExists)
-		from.did(core.AuditUnlink, "identity", int64(i.ID))
-		into.did(core.AuditIdentity, "identity", int64(id))
+		from.did(audit.Unlink, "identity", int64(i.ID))
+		into.did(audit.Identity, "identity", int64(id))
 		other.flush()
 	})
 }
@@ -255,7 +256,7 @@ func (t *tx) approve(e effect.Approve, out *store.Noted) {
 		other.enter()
 	}
 	other.addIdentity(core.Identity{Address: c.Address, Name: c.Name, LastUsed: e.At}, core.ErrExists)
-	t.did(core.AuditApprove, "user", int64(other.user))
+	t.did(audit.Approve, "user", int64(other.user))
 	if other != t {
 		other.flush()
 	}

@@ -190,7 +190,7 @@ func (t *tx) endRun(turn *core.Turn, state core.RunState, cause core.RunCause, n
 }
 
 // runState returns the state of a run from the reply of its turn.
-func runState(r core.Reply) core.RunState {
+func runState(r store.Reply) core.RunState {
 	switch {
 	case r.Cause == core.CauseLate:
 		return core.RunSkipped

@@ -51,7 +51,7 @@ func (r *resealer) put(v store.Sealed, store func(sealed string)) {
 }
 
 func (r *resealer) agents() {
-	scan := fields(func(k *core.AgentKey) []any { return []any{&k.User, &k.ID, &k.Sealed} })
+	scan := fields(func(k *store.AgentKey) []any { return []any{&k.User, &k.ID, &k.Sealed} })
 	for _, k := range listOf(r, scan, `SELECT user_id, id, sealed FROM agent_keys`+r.s.dialect.Lock) {
 		r.put(store.Sealed{Kind: store.SealedAgent, Agent: k.ID, Text: k.Sealed}, func(sealed string) {
 			r.exec(`UPDATE agent_keys SET sealed = $3 WHERE user_id = $1 AND id = $2`, k.User, k.ID, sealed)

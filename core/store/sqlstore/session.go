@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
+	"github.com/everthread/everthread/core/store"
 )
 
 // newWebLink stores a code that signs the user in to the web page.
@@ -37,7 +39,7 @@ func sessionID(hash string) int64 {
 
 // SignIn starts a session by a code; see store.SessionStore. If a merge gives the code to
 // another user meanwhile, that user is signed in.
-func (s *Store) SignIn(ctx context.Context, codeHash string, n core.Session, now time.Time) (core.Session, error) {
+func (s *Store) SignIn(ctx context.Context, codeHash string, n store.Session, now time.Time) (store.Session, error) {
 	for {
 		c, err := s.webCode(ctx, codeHash, now)
 		if err == nil {
@@ -48,9 +50,9 @@ func (s *Store) SignIn(ctx context.Context, codeHash string, n core.Session, now
 		case errors.Is(err, core.ErrChanged):
 			continue
 		case errors.Is(err, core.ErrNotFound):
-			return core.Session{}, core.ErrRefused
+			return store.Session{}, core.ErrRefused
 		case err != nil:
-			return core.Session{}, wrap("sign in", err)
+			return store.Session{}, wrap("sign in", err)
 		}
 		return n, nil
 	}
@@ -66,14 +68,14 @@ func (s *Store) webCode(ctx context.Context, hash string, now time.Time) (c core
 }
 
 // signIn stores a session of n.User; core.ErrChanged if the code belongs to another user by now.
-func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now time.Time) (id int64, err error) {
+func (s *Store) signIn(ctx context.Context, codeHash string, n store.Session, now time.Time) (id int64, err error) {
 	err = s.update(ctx, "use code", n.User, func(t *tx) {
 		c := t.useCode(core.CodeWeb, codeHash, now)
 		if c.User != t.user {
 			t.fail(core.ErrChanged)
 		}
 		id = sessionID(n.Hash)
-		t.audit(core.AuditRow{At: now, Via: core.ViaSession, ViaID: id, What: core.AuditSignIn, Object: "session",
+		t.audit(audit.Row{At: now, Via: core.ViaSession, ViaID: id, What: audit.SignIn, Object: "session",
 			IDs: []int64{id}})
 		t.putToken(tokenSession, n.Hash, id)
 		t.exec(`INSERT INTO sessions (user_id, id, hash, browser, created_at, used_at, expires_at, identity_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
@@ -85,7 +87,7 @@ func (s *Store) signIn(ctx context.Context, codeHash string, n core.Session, now
 
 const sessionColumns = `sessions.user_id, sessions.id, sessions.hash, browser, sessions.created_at, used_at, expires_at, identity_id`
 
-func scanSession(row scanner) (n core.Session, err error) {
+func scanSession(row scanner) (n store.Session, err error) {
 	return n, found(row.Scan(&n.User, &n.ID, &n.Hash, &n.Browser, asTime(&n.CreatedAt), asTime(&n.UsedAt),
 		asTime(&n.Expires), &n.Identity))
 }
@@ -101,10 +103,10 @@ func (s *Store) SignsIn(ctx context.Context, codeHash string, now time.Time) (co
 }
 
 // Session returns the session of a token's hash; see store.SessionStore.
-func (s *Store) Session(ctx context.Context, hash string, now time.Time) (core.Session, core.User, error) {
+func (s *Store) Session(ctx context.Context, hash string, now time.Time) (store.Session, core.User, error) {
 	of, id, err := bearerOf(s.one(ctx), tokenSession, hash)
 	if err != nil {
-		return core.Session{}, core.User{}, wrap("read session", err)
+		return store.Session{}, core.User{}, wrap("read session", err)
 	}
 	var u core.User
 	n, err := scanSession(joined{s.one(ctx).row(`SELECT `+sessionColumns+`, `+ownerColumns+` FROM sessions
@@ -125,7 +127,7 @@ func (s *Store) UseSession(ctx context.Context, user core.UserID, id int64, used
 }
 
 // Sessions lists a user's sessions that have not expired, last used first.
-func (s *Store) Sessions(ctx context.Context, user core.UserID, now time.Time) ([]core.Session, error) {
+func (s *Store) Sessions(ctx context.Context, user core.UserID, now time.Time) ([]store.Session, error) {
 	return list(s.one(ctx), scanSession, `SELECT `+sessionColumns+
 		` FROM sessions WHERE user_id = $1 AND expires_at > $2 ORDER BY used_at DESC, id DESC`, user, ms(now))
 }
@@ -136,18 +138,18 @@ func (s *Store) EndSession(ctx context.Context, user core.UserID, id int64) erro
 		t.dropTokens(tokenSession, "sessions", ` AND (id = $2 OR $2 = 0)`, id)
 		gone := listOf(t, column[int64], `DELETE FROM sessions WHERE user_id = $1 AND (id = $2 OR $2 = 0) RETURNING id`, t.user, id)
 		if len(gone) > 0 {
-			t.did(core.AuditSignOut, "session", gone...)
+			t.did(audit.SignOut, "session", gone...)
 		}
 	})
 }
 
 // endSession signs a browser out.
 func (t *tx) endSession(id int64) {
-	t.endBearer(tokenSession, "sessions", id, core.AuditSignOut, "session")
+	t.endBearer(tokenSession, "sessions", id, audit.SignOut, "session")
 }
 
 // endBearer removes a session or key from its table, with its token.
-func (t *tx) endBearer(kind, table string, id int64, what core.AuditWhat, object string) {
+func (t *tx) endBearer(kind, table string, id int64, what audit.What, object string) {
 	t.dropTokens(kind, table, ` AND id = $2`, id)
 	t.execOr(core.ErrNotFound, `DELETE FROM `+table+` WHERE user_id = $1 AND id = $2`, t.user, id)
 	t.did(what, object, id)
@@ -163,7 +165,7 @@ func (s *Store) AddAPIKey(ctx context.Context, k core.APIKey) (core.APIKey, erro
 func (t *tx) addKey(k core.APIKey) int64 {
 	t.requireUser()
 	id := t.sharedID()
-	t.did(core.AuditKeyMade, "key", id)
+	t.did(audit.KeyMade, "key", id)
 	t.putToken(tokenKey, k.Hash, id)
 	t.exec(
 		`INSERT INTO api_keys (user_id, id, name, hash, hint, scopes, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
@@ -210,12 +212,12 @@ func (s *Store) RevokeAPIKey(ctx context.Context, user core.UserID, id int64) er
 }
 
 func (t *tx) revokeKey(id int64) {
-	t.endBearer(tokenKey, "api_keys", id, core.AuditKeyRevoked, "key")
+	t.endBearer(tokenKey, "api_keys", id, audit.KeyRevoked, "key")
 }
 
 // AddAgentKey stores the key of a personal agent; see store.AgentKeyStore.
-func (s *Store) AddAgentKey(ctx context.Context, k core.AgentKey,
-	seal func(id int64) (string, error)) (core.AgentKey, error) {
+func (s *Store) AddAgentKey(ctx context.Context, k store.AgentKey,
+	seal func(id int64) (string, error)) (store.AgentKey, error) {
 	err := s.update(ctx, "add agent key", k.User, func(t *tx) {
 		rowOf(t, scanUser, `SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0`, k.User)
 		k.ID = t.sharedID()
@@ -225,15 +227,15 @@ func (s *Store) AddAgentKey(ctx context.Context, k core.AgentKey,
 		var err error
 		k.Sealed, err = seal(k.ID)
 		t.fail(err)
-		t.did(core.AuditAgentMade, "agent", k.ID)
+		t.did(audit.AgentMade, "agent", k.ID)
 		t.exec(`INSERT INTO agent_keys (user_id, id, name, sealed, created_at) VALUES ($1, $2, $3, $4, $5)`, k.User, k.ID, k.Name, k.Sealed, ms(k.CreatedAt))
 	})
 	return k, err
 }
 
 // AgentKeys lists the keys of all users; see store.AgentKeyStore.
-func (s *Store) AgentKeys(ctx context.Context) ([]core.AgentKey, error) {
-	scan := fields(func(k *core.AgentKey) []any { return []any{&k.User, &k.ID, &k.Name, &k.Sealed, asTime(&k.CreatedAt)} })
+func (s *Store) AgentKeys(ctx context.Context) ([]store.AgentKey, error) {
+	scan := fields(func(k *store.AgentKey) []any { return []any{&k.User, &k.ID, &k.Name, &k.Sealed, asTime(&k.CreatedAt)} })
 	return list(s.one(ctx), scan, `SELECT user_id, id, name, sealed, created_at FROM agent_keys ORDER BY user_id, id`)
 }
 
@@ -241,6 +243,6 @@ func (s *Store) AgentKeys(ctx context.Context) ([]core.AgentKey, error) {
 func (s *Store) RemoveAgentKey(ctx context.Context, user core.UserID, id int64) error {
 	return s.update(ctx, "remove agent key", user, func(t *tx) {
 		t.execOr(core.ErrNotFound, `DELETE FROM agent_keys WHERE user_id = $1 AND id = $2`, t.user, id)
-		t.did(core.AuditAgentGone, "agent", id)
+		t.did(audit.AgentGone, "agent", id)
 	})
 }

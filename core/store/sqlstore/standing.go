@@ -7,6 +7,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 const standingColumns = `user_id, id, body, tokens, message_id, noted, created_at`
@@ -84,7 +85,7 @@ func (t *tx) dropInstructions(gone ...core.Instruction) {
 		t.exec(`DELETE FROM standing WHERE user_id = $1 AND id = $2`, t.user, i.ID)
 	}
 	t.standingChanged()
-	epochs := listOf(t, fields(func(e *core.Epoch) []any { return []any{asJSON(e)} }),
+	epochs := listOf(t, fields(func(e *store.Epoch) []any { return []any{asJSON(e)} }),
 		`SELECT data FROM epochs WHERE user_id = $1 AND id > $2 AND data LIKE '%"name":"`+core.PartStanding+`"%'`, t.user, first)
 	for _, e := range epochs {
 		if withoutLines(&e, func(line string) bool { return lines[line] }) {
@@ -94,8 +95,8 @@ func (t *tx) dropInstructions(gone ...core.Instruction) {
 }
 
 // stillStanding returns an epoch without the lines of instructions that were removed while its turn ran.
-func (t *tx) stillStanding(e core.Epoch) core.Epoch {
-	if !slices.ContainsFunc(e.Head, func(h core.HeadPart) bool { return h.Name == core.PartStanding }) {
+func (t *tx) stillStanding(e store.Epoch) store.Epoch {
+	if !slices.ContainsFunc(e.Head, func(h store.HeadPart) bool { return h.Name == core.PartStanding }) {
 		return e
 	}
 	here, err := instructionsOf(t, t.user)
@@ -111,7 +112,7 @@ func (t *tx) stillStanding(e core.Epoch) core.Epoch {
 
 // withoutLines replaces the lines of removed standing instructions in the head of an epoch, and
 // reports whether there were any.
-func withoutLines(e *core.Epoch, gone func(line string) bool) (changed bool) {
+func withoutLines(e *store.Epoch, gone func(line string) bool) (changed bool) {
 	for n := range e.Head {
 		h := &e.Head[n]
 		if h.Name != core.PartStanding {

@@ -25,7 +25,7 @@ func (t *tx) wantTurn(a store.Append, to route, out store.Appended) {
 		job.RunAt = out.Postponed.Until
 	}
 	t.awaken(core.QueueTurn)
-	t.addJob(job, core.JobReady)
+	t.addJob(job, store.JobReady)
 }
 
 // startClaimed stores a turn that is claimed with its messages.
@@ -34,7 +34,7 @@ func (t *tx) startClaimed(turn *core.Turn, a store.Append, to route) {
 	t.insertTurn(turn, a.Budget)
 	job := turnJob(turn.Thread, turn.StartedAt)
 	job.User, job.Ref = t.user, int64(turn.ID)
-	t.exec(insertJob, jobRow(job, turn.Lease.Job, core.JobRunning, turn.Lease, a.Claim.Worker)...)
+	t.exec(insertJob, jobRow(job, turn.Lease.Job, store.JobRunning, turn.Lease, a.Claim.Worker)...)
 }
 
 // insertTurn stores a running turn.
@@ -48,17 +48,17 @@ func (t *tx) insertTurn(turn *core.Turn, b core.Budget) {
 // queueTurn ensures a job after new messages in a thread with the head h: a head that has no
 // turn yet is postponed to runAt, as more was written; one with a turn gets a successor.
 func (t *tx) queueTurn(h head, thread core.ThreadID, runAt time.Time) {
-	if h.ref != 0 && h.state == core.JobRunning {
+	if h.ref != 0 && h.state == store.JobRunning {
 		t.wake = append(t.wake, core.TurnTopic(t.user, core.TurnID(h.ref))) // the message may join the turn
 	}
-	if h.ref == 0 && h.state == core.JobReady {
+	if h.ref == 0 && h.state == store.JobReady {
 		t.awaken(core.QueueTurn)
 		t.exec(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND id = $2`, t.user, h.id, ms(runAt))
 		return
 	}
 	if t.count(`UPDATE jobs SET run_at = $3 WHERE user_id = $1 AND key = $2 AND state = 'waiting'`, t.user,
 		threadKey(thread), ms(runAt)) == 0 {
-		t.addJob(turnJob(thread, runAt), core.JobWaiting)
+		t.addJob(turnJob(thread, runAt), store.JobWaiting)
 	}
 }
 
@@ -268,7 +268,7 @@ func (t *tx) tooFast(b core.Budget, now time.Time) *store.Postponed {
 }
 
 // ClaimTurn takes a due turn job; see store.TurnStore.
-func (s *Store) ClaimTurn(ctx context.Context, ref core.JobRef, c core.Claim,
+func (s *Store) ClaimTurn(ctx context.Context, ref store.JobRef, c store.Claim,
 	b core.Budget) (*core.Turn, *store.Postponed, error) {
 	var turn *core.Turn
 	var put *store.Postponed

@@ -121,7 +121,7 @@ func (s *Store) readThread(q querier, turn *core.Turn, w *store.Window) error {
 	if err != nil || data == "" {
 		return found(err)
 	}
-	w.Epoch = &core.Epoch{}
+	w.Epoch = &store.Epoch{}
 	err = unjson(data, w.Epoch)
 	w.Epoch.UsedAt = used
 	return err
@@ -307,14 +307,14 @@ func scanLoop(r scanner) (l core.Loop, err error) {
 }
 
 // epochByID reads an epoch.
-func epochByID(q reader, user core.UserID, id core.TurnID) (*core.Epoch, error) {
-	var e core.Epoch
+func epochByID(q reader, user core.UserID, id core.TurnID) (*store.Epoch, error) {
+	var e store.Epoch
 	return &e, found(q.row(`SELECT data FROM epochs WHERE user_id = $1 AND id = $2`, user, id).Scan(asJSON(&e)))
 }
 
 // Epoch returns the epoch that turn id began.
-func (s *Store) Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*core.Epoch, error) {
-	var e *core.Epoch
+func (s *Store) Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*store.Epoch, error) {
+	var e *store.Epoch
 	err := s.view(ctx, "read epoch", func(q querier) (err error) {
 		e, err = epochByID(q, user, id)
 		return err
@@ -323,12 +323,12 @@ func (s *Store) Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*c
 }
 
 // Turn returns a turn and its snapshot.
-func (s *Store) Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error) {
+func (s *Store) Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *store.Snapshot, error) {
 	t, snapshot, err := turnByID(s.one(ctx), user, id)
 	if err != nil || snapshot == "" {
 		return t, nil, err
 	}
-	var sn core.Snapshot
+	var sn store.Snapshot
 	return t, &sn, unjson(snapshot, &sn)
 }
 
@@ -395,7 +395,7 @@ func (s *Store) Backlog(ctx context.Context, user core.UserID, id core.ThreadID)
 			(SELECT state FROM jobs WHERE user_id = $1 AND key = $3 AND state IN ('ready', 'running'))`,
 			user, id, threadKey(id)).Scan(&b.Pending, &turns, &head)
 		b.Turn = turns > 0
-		b.Running = b.Turn && core.JobState(head.String) == core.JobRunning
+		b.Running = b.Turn && store.JobState(head.String) == store.JobRunning
 		return err
 	})
 	return b, err

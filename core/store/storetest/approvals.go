@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 )
@@ -214,7 +215,7 @@ func testUseCall(b *bench) {
 	now := func() (core.ApprovalState, string) {
 		got, err := b.Approval(b.ctx, b.user.ID, a.ID)
 		b.must(err)
-		var s core.CallSubject
+		var s effect.CallSubject
 		b.must(json.Unmarshal([]byte(got.Subject), &s))
 		return got.State, s.Result
 	}
@@ -295,7 +296,7 @@ func testAlso(b *bench) {
 	b.must(err)
 	equal(b, "deliveries to Vera", len(sent), 1)
 	equal(b, "whose address it is", sent[0].Identity, v.at.ID)
-	for user, what := range map[core.UserID]core.AuditWhat{b.user.ID: core.AuditKeyMade, v.user.ID: core.AuditSignInLink} {
+	for user, what := range map[core.UserID]audit.What{b.user.ID: audit.KeyMade, v.user.ID: audit.SignInLink} {
 		rows, err := b.Audit(b.ctx, store.AuditQuery{User: user, Limit: 1})
 		b.must(err)
 		equal(b, "the newest row", rows[0].What, what)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 )
@@ -114,7 +115,7 @@ func testAuditQuestions(b *bench) {
 
 func testAuditCalls(b *bench) {
 	t := b.turn("send a mail")
-	for n, result := range []core.AuditResult{"", core.ResultBegun, core.ResultDone} {
+	for n, result := range []audit.Result{"", audit.Begun, audit.Done} {
 		b.must(b.Record(b.ctx, b.user.ID, store.CallRecord{Turn: t.ID, Index: n / 2, Tool: "mail", Text: "secret",
 			At: b.now, Result: result}))
 	}
@@ -122,7 +123,7 @@ func testAuditCalls(b *bench) {
 	equal(b, "of a turn without an actor", b.rows(), want)
 	for n, by := range []core.Actor{{Via: core.ViaIdentity, ID: int64(t.Identity)}, {Via: core.ViaKey, ID: 7}} {
 		b.must(b.Record(b.ctx, b.user.ID, store.CallRecord{Turn: t.ID, By: by, Step: 1, Index: n, Tool: "mail", At: b.now,
-			Result: core.ResultDone}))
+			Result: audit.Done}))
 		want += fmt.Sprintf("; %s:%d call done turn mail", by.Via, by.ID)
 	}
 	equal(b, "of turns with an actor", b.rows(), want)
@@ -134,7 +135,7 @@ func testAuditPages(b *bench) {
 		x := []*bench{b, v}[n%2]
 		at := b.now.Add(time.Duration(n/5) * time.Second)
 		b.must(x.PutAudit(core.WithActor(b.ctx, core.Actor{Via: core.ViaOperator, At: at}), x.user.ID,
-			core.AuditRow{What: core.AuditExport}))
+			audit.Row{What: audit.Export}))
 	}
 	for _, q := range []store.AuditQuery{{All: true}, {User: b.user.ID}} {
 		seen := map[string]bool{}
@@ -167,7 +168,7 @@ func testAuditMerge(b *bench) {
 	equal(b, "answered", v.decide(a, v.at.ID, v.now), true)
 	v.effects(effect.Redact{Message: v.say(false, "one").Messages[0], At: v.now})
 	b.must(v.PutAudit(v.acting(core.ViaIdentity, int64(v.at.ID)), v.user.ID,
-		core.AuditRow{What: core.AuditCall, Tool: "mail"}))
+		audit.Row{What: audit.Call, Tool: "mail"}))
 	before := b.rows()
 	b.carryMerge(v.merge(b.user.ID))
 	rows, err := b.Audit(b.ctx, store.AuditQuery{User: b.user.ID, Limit: 100})
@@ -183,31 +184,31 @@ func testAuditMerge(b *bench) {
 			theirs = int64(i.ID)
 		}
 	}
-	found := map[core.AuditWhat]bool{}
+	found := map[audit.What]bool{}
 	for _, r := range rows {
 		found[r.What] = true
 		switch {
-		case r.What == core.AuditQuestion && r.Result == core.ResultYes:
+		case r.What == audit.Question && r.Result == audit.Yes:
 			got, err := b.Approval(b.ctx, b.user.ID, core.ApprovalID(r.IDs[0]))
 			b.must(err)
 			equal(b, "its question", got.Code, a.Code)
-		case r.What == core.AuditQuestion:
+		case r.What == audit.Question:
 			equal(b, "asked at", r.ViaID, theirs)
-		case r.What == core.AuditCall:
+		case r.What == audit.Call:
 			equal(b, "called through", r.ViaID, theirs)
-		case r.What == core.AuditForget:
+		case r.What == audit.Forget:
 			ms, err := b.Messages(b.ctx, b.user.ID, []core.MessageID{core.MessageID(r.IDs[0])})
 			b.must(err)
 			equal(b, "the forgotten message", ms[0].Redacted, true)
 		}
 	}
-	equal(b, "all came along", found[core.AuditQuestion] && found[core.AuditForget] && found[core.AuditCall], true)
+	equal(b, "all came along", found[audit.Question] && found[audit.Forget] && found[audit.Call], true)
 }
 
 func testAuditDeleted(b *bench) {
 	v := b.second("Vera", "222")
 	ctx := b.acting(core.ViaOperator, 0)
-	b.must(v.PutAudit(ctx, v.user.ID, core.AuditRow{What: core.AuditExport}))
+	b.must(v.PutAudit(ctx, v.user.ID, audit.Row{What: audit.Export}))
 	_, err := v.DeleteUser(ctx, v.user.ID)
 	b.must(err)
 	rows, err := b.Audit(b.ctx, store.AuditQuery{User: v.user.ID, Limit: 10})
@@ -216,13 +217,13 @@ func testAuditDeleted(b *bench) {
 	rows, err = b.Audit(b.ctx, store.AuditQuery{All: true, Limit: 10})
 	b.must(err)
 	equal(b, "left", fmt.Sprint(len(rows), rows[0].User, rows[0].What, rows[0].IDs),
-		fmt.Sprint(1, 0, core.AuditUserDeleted, []core.UserID{v.user.ID}))
+		fmt.Sprint(1, 0, audit.UserDeleted, []core.UserID{v.user.ID}))
 }
 
 func testAuditSweep(b *bench) {
 	v := b.second("Vera", "222")
 	ctx := b.acting(core.ViaSession, 1)
-	b.must(b.PutAudit(ctx, b.user.ID, core.AuditRow{What: core.AuditExport}))
+	b.must(b.PutAudit(ctx, b.user.ID, audit.Row{What: audit.Export}))
 	equal(b, "of another", v.rows(), "")
 	n, err := b.SweepAudit(b.ctx, b.now)
 	b.must(err)

@@ -44,7 +44,7 @@ func benchTurn(b *testing.B, open Open, history, others int) {
 		}
 		r := w.reply(t, "It is.")
 		if turns%75 == 0 {
-			r.Epoch = &core.Epoch{ID: t.ID, StartedAt: w.now, Start: w.message(t.Inputs[0]).Position, Budgets: "f"}
+			r.Epoch = &store.Epoch{ID: t.ID, StartedAt: w.now, Start: w.message(t.Inputs[0]).Position, Budgets: "f"}
 		}
 		c := w.claim()
 		out, err := w.Commit(w.ctx, r, &c)
@@ -61,7 +61,7 @@ func Road(tb testing.TB, open Open, step func(s Store, name string, run func()))
 	b := newBench(tb, open)
 	b.begin()
 	for range 5 {
-		b.road(step, func(*core.Reply) {}, func() {}, func() {})
+		b.road(step, func(*store.Reply) {}, func() {}, func() {})
 	}
 }
 
@@ -69,7 +69,7 @@ func Road(tb testing.TB, open Open, step func(s Store, name string, run func()))
 func Due(tb testing.TB, open Open, step func(s Store, name string, run func())) {
 	w := newBench(tb, open)
 	w.begin()
-	w.road(step, func(r *core.Reply) {
+	w.road(step, func(r *store.Reply) {
 		c := w.claim()
 		r.Summarize, r.Summary = true, &c
 	}, func() {}, func() {})
@@ -82,13 +82,13 @@ func Rush(tb testing.TB, open Open, a core.Analyzer, step func(s Store, name str
 	w.Analyze(a)
 	w.begin()
 	index := func() {
-		n, err := w.Index(w.ctx, 100, core.Share{})
+		n, err := w.Index(w.ctx, 100, store.Share{})
 		w.must(err)
 		if n == 0 {
 			tb.Error("there was nothing to index")
 		}
 	}
-	w.road(step, func(*core.Reply) {}, index, func() {
+	w.road(step, func(*store.Reply) {}, index, func() {
 		index()
 		w.say(true, "And this?")
 	})
@@ -103,7 +103,7 @@ func (b *bench) begin() {
 
 // road is a turn of Road; it calls appended once the message is stored, change with the reply, and committed once that
 // is stored.
-func (b *bench) road(step func(s Store, name string, run func()), change func(*core.Reply),
+func (b *bench) road(step func(s Store, name string, run func()), change func(*store.Reply),
 	appended, committed func()) {
 	b.now = b.now.Add(time.Second)
 	var t *core.Turn
@@ -167,7 +167,7 @@ func (b *bench) indexEvery(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-ticks.C:
-			if _, err := b.Index(ctx, 100, core.Share{}); err != nil && ctx.Err() == nil {
+			if _, err := b.Index(ctx, 100, store.Share{}); err != nil && ctx.Err() == nil {
 				b.t.Error(err)
 			}
 		}
@@ -188,7 +188,7 @@ func (b *bench) filled(history int) (core.User, core.Identity) {
 // Prompter builds prompts from windows, as core/chat/prompt does.
 type Prompter struct {
 	Query func(t core.Turn, now time.Time) store.WindowQuery
-	Build func(t core.Turn, w store.Window, now time.Time) (*core.Epoch, error)
+	Build func(t core.Turn, w store.Window, now time.Time) (*store.Epoch, error)
 }
 
 // BenchWindow measures reading the data for a prompt and building the prompt, for a new epoch and
@@ -222,7 +222,7 @@ func (b *bench) firstOf(t *core.Turn, p Prompter) {
 
 // built reads a window and builds its prompt. It returns the new epoch, or nil if the current one
 // continues.
-func (b *bench) built(s Store, t *core.Turn, p Prompter) (*core.Epoch, error) {
+func (b *bench) built(s Store, t *core.Turn, p Prompter) (*store.Epoch, error) {
 	win, err := s.Window(b.ctx, t, p.Query(*t, b.now))
 	if err != nil {
 		return nil, err

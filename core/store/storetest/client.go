@@ -234,7 +234,7 @@ func testToolAndWords(b *bench) {
 
 func testToolFailed(b *bench) {
 	t := one(b, b.Append, b.results(true, "rain")).Turn
-	_, err := b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label,
+	_, err := b.Commit(b.ctx, store.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label,
 		Error: "down"}, nil)
 	b.must(err)
 	log, err := b.Backlog(b.ctx, b.user.ID, 0)

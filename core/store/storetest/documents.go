@@ -36,7 +36,7 @@ func (b *bench) sendDocument(text string) (core.MessageID, *core.Turn) {
 }
 
 // reading claims the job that reads the next document.
-func (b *bench) reading() *core.Job {
+func (b *bench) reading() *store.Job {
 	b.t.Helper()
 	refs := b.due(core.QueueDocument)
 	if len(refs) == 0 {
@@ -48,12 +48,12 @@ func (b *bench) reading() *core.Job {
 }
 
 // readDocument stores pages with these texts and ends the job.
-func (b *bench) readDocument(j *core.Job, texts ...string) store.PutFilePages {
+func (b *bench) readDocument(j *store.Job, texts ...string) store.PutFilePages {
 	b.t.Helper()
-	p := store.PutFilePages{User: b.user.ID, File: core.FileRef{Message: core.MessageID(j.Ref), Part: 1}, First: true,
+	p := store.PutFilePages{User: b.user.ID, File: store.FileRef{Message: core.MessageID(j.Ref), Part: 1}, First: true,
 		Config: config, Lease: j.Lease, Now: b.now}
 	for i, text := range texts {
-		p.Pages = append(p.Pages, core.FilePage{Number: i + 1, Name: "lease.pdf", Kind: "pdf", Title: "T",
+		p.Pages = append(p.Pages, store.FilePage{Number: i + 1, Name: "lease.pdf", Kind: "pdf", Title: "T",
 			Text: text, Tokens: 3})
 	}
 	b.must(b.PutFilePages(b.ctx, p))
@@ -66,7 +66,7 @@ func (b *bench) readDocument(j *core.Job, texts ...string) store.PutFilePages {
 // pagesIn returns the numbers and texts of a file's pages.
 func (b *bench) pagesIn(m core.MessageID) string {
 	b.t.Helper()
-	list, err := b.FilePages(b.ctx, b.user.ID, core.FileRef{Message: m, Part: 1}, 1, 100)
+	list, err := b.FilePages(b.ctx, b.user.ID, store.FileRef{Message: m, Part: 1}, 1, 100)
 	b.must(err)
 	var out []string
 	for _, p := range list {
@@ -102,9 +102,9 @@ func testDocument(b *bench) {
 func testDocumentAgain(b *bench) {
 	m, _ := b.sendDocument("read")
 	j := b.reading()
-	p := store.PutFilePages{User: b.user.ID, File: core.FileRef{Message: m, Part: 1}, First: true, Lease: j.Lease,
+	p := store.PutFilePages{User: b.user.ID, File: store.FileRef{Message: m, Part: 1}, First: true, Lease: j.Lease,
 		Now:   b.now,
-		Pages: []core.FilePage{{Number: 1, Text: "heron"}, {Number: 2, Text: "wren"}}}
+		Pages: []store.FilePage{{Number: 1, Text: "heron"}, {Number: 2, Text: "wren"}}}
 	b.must(b.PutFilePages(b.ctx, p))
 	b.readDocument(j, "owl")
 	equal(b, "pages", b.pagesIn(m), "1 owl")
@@ -132,8 +132,8 @@ func testDocumentForgotten(b *bench) {
 	gone, turn := b.sendDocument("another")
 	j := b.reading()
 	b.effects(effect.Redact{Message: gone, At: b.now})
-	err := b.PutFilePages(b.ctx, store.PutFilePages{User: b.user.ID, File: core.FileRef{Message: gone, Part: 1},
-		Lease: j.Lease, Pages: []core.FilePage{{Number: 1, Text: word}}, Now: b.now})
+	err := b.PutFilePages(b.ctx, store.PutFilePages{User: b.user.ID, File: store.FileRef{Message: gone, Part: 1},
+		Lease: j.Lease, Pages: []store.FilePage{{Number: 1, Text: word}}, Now: b.now})
 	equal(b, "of a message that is gone", errors.Is(err, core.ErrNotFound), true)
 	equal(b, "a turn", turn != nil, true)
 }

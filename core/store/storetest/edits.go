@@ -73,7 +73,7 @@ func testEditRunning(b *bench) {
 func testEditUnanswered(b *bench) {
 	t := b.turn("a word that is refused")
 	target := b.native()
-	_, err := b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label,
+	_, err := b.Commit(b.ctx, store.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label,
 		Error: "refused"}, nil)
 	b.must(err)
 	equal(b, "turns that are due", len(b.due(core.QueueTurn)), 0)

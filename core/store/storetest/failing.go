@@ -86,7 +86,7 @@ func testFailing(b *bench) {
 		return err
 	})
 	reply, c := f.reply(t, "an answer", "in two parts"), f.claim()
-	reply.Epoch = &core.Epoch{ID: t.ID, StartedAt: f.now, Start: 1, Budgets: "f"}
+	reply.Epoch = &store.Epoch{ID: t.ID, StartedAt: f.now, Start: 1, Budgets: "f"}
 	reply.Effects = []core.Effect{effect.SetPlan{At: f.now, Plan: core.Plan{Kind: core.PlanReminder,
 		ID: core.PlanID(one(b, b.NewID, b.user.ID)), Text: "tea", DueAt: f.now.Add(time.Hour), Zone: "UTC"}}}
 	var d *core.Delivery
@@ -164,7 +164,7 @@ func testFailingMerge(b *bench) {
 	id := v.merge(b.user.ID)
 	f := newFailing(b)
 	f.step = fulltest.Size(25, 1)
-	for phase := core.MergeAsked; phase == core.MergeAsked && !b.t.Failed(); {
+	for phase := store.MergeAsked; phase == store.MergeAsked && !b.t.Failed(); {
 		f.fails("carry", func() error {
 			m, wait, err := f.Carry(f.ctx, id, f.now)
 			if err == nil {

@@ -234,7 +234,7 @@ func testImportWaits(b *bench) {
 func testImportEpoch(b *bench) {
 	t := b.turn("question")
 	r := b.reply(t, "answer")
-	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: b.now.UnixMicro()}
+	r.Epoch = &ports.Epoch{ID: t.ID, StartedAt: b.now, Start: b.now.UnixMicro()}
 	out, err := b.Commit(b.ctx, r, nil)
 	b.must(err)
 	equal(b, "stored", len(out.Messages), 1)
@@ -365,7 +365,7 @@ func testImportFound(b *bench) {
 	b.exchange("is it green", "no")
 	b.bring(b.line(49*time.Hour, core.RoleUser, "an umbrella is lost"))
 	for n := 1; n > 0; {
-		n, err = b.Index(b.ctx, 10, core.Share{})
+		n, err = b.Index(b.ctx, 10, ports.Share{})
 		b.must(err)
 	}
 	postings, err = b.Match(b.ctx, ports.MatchQuery{User: b.user.ID, Kind: core.DocMessage,

@@ -112,7 +112,7 @@ func testDebounce(b *bench) {
 		b.now = b.now.Add(700 * time.Millisecond)
 		equal(b, "due", len(b.due(turns)), 0)
 	}
-	_, next, err := b.Due(b.ctx, []string{turns}, b.now, 10, core.Share{})
+	_, next, err := b.Due(b.ctx, []string{turns}, b.now, 10, store.Share{})
 	b.must(err)
 	equal(b, "next", next.Equal(b.now.Add(300*time.Millisecond)), true)
 	b.now = b.now.Add(300 * time.Millisecond)
@@ -283,7 +283,7 @@ func testAttachments(b *bench) {
 	out := one(b, b.Append, a)
 	b.answer(out.Turn, "nice")
 	second := b.turn("and?")
-	epoch := &core.Epoch{ID: second.ID, Start: 1}
+	epoch := &store.Epoch{ID: second.ID, Start: 1}
 	r := b.reply(second, "yes")
 	r.Epoch = epoch
 	_, err := b.Commit(b.ctx, r, nil)

@@ -27,12 +27,12 @@ type theirs struct {
 	turn     *core.Turn
 	delivery *core.Delivery
 	native   string
-	job      core.Job
+	job      store.Job
 	item     core.ItemID
 	reminder core.Plan
 	task     core.Plan
 	window   store.Embeddable
-	session  core.Session
+	session  store.Session
 	key      core.APIKey
 	named    core.Thread
 }
@@ -52,7 +52,7 @@ func (b *bench) victim() (*bench, theirs) {
 		Events: []core.Inbound{e}, Messages: []core.NewMessage{m}, Claim: &c}).Turn
 	x.message = t.Inputs[0]
 	r := b.reply(t, "secret answer")
-	r.Epoch = &core.Epoch{ID: t.ID, Start: 1}
+	r.Epoch = &store.Epoch{ID: t.ID, Start: 1}
 	out, err := b.Commit(b.ctx, r, &c)
 	b.must(err)
 	b.finalSummary(b.segment(), "secret day", []string{"secret loop"}, x.message)
@@ -296,7 +296,7 @@ func testForeignWrites(b *bench) {
 func (b *bench) claimForeign(x theirs) {
 	b.t.Helper()
 	for _, l := range []core.Lease{x.job.Lease, x.turn.Lease, x.delivery.Lease} {
-		ref := core.JobRef{User: b.user.ID, ID: l.Job, Queue: "q", Key: l.Key, Ref: int64(x.delivery.ID)}
+		ref := store.JobRef{User: b.user.ID, ID: l.Job, Queue: "q", Key: l.Key, Ref: int64(x.delivery.ID)}
 		j, err := b.Claim(b.ctx, ref, b.claim())
 		b.must(err)
 		equal(b, "job", j == nil, true)

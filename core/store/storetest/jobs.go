@@ -36,7 +36,7 @@ func (b *bench) job(key string, ref int64) store.NewJob {
 }
 
 // takeJob claims the only due job of queue q.
-func (b *bench) takeJob() *core.Job {
+func (b *bench) takeJob() *store.Job {
 	b.t.Helper()
 	j, err := b.Claim(b.ctx, b.only("q"), b.claim())
 	b.must(err)
@@ -114,29 +114,29 @@ func testDueOrder(b *bench) {
 		j.RunAt = b.now.Add(-time.Duration(n) * time.Minute)
 		b.must(b.Enqueue(b.ctx, j))
 	}
-	_, err := b.Claim(b.ctx, b.due("q")[2], core.Claim{Worker: "w", Now: b.now, Until: b.now})
+	_, err := b.Claim(b.ctx, b.due("q")[2], store.Claim{Worker: "w", Now: b.now, Until: b.now})
 	b.must(err)
 	for n, want := range []int64{1, 3, 2} {
 		equal(b, "ref", b.due("q")[n].Ref, want)
 	}
-	refs, _, err := b.Due(b.ctx, []string{"q", turns}, b.now, 2, core.Share{})
+	refs, _, err := b.Due(b.ctx, []string{"q", turns}, b.now, 2, store.Share{})
 	b.must(err)
 	equal(b, "limited", len(refs), 2)
 }
 
 func testNextDue(b *bench) {
-	_, next, err := b.Due(b.ctx, []string{"q"}, b.now, 10, core.Share{})
+	_, next, err := b.Due(b.ctx, []string{"q"}, b.now, 10, store.Share{})
 	b.must(err)
 	equal(b, "none", next.IsZero(), true)
 	j := b.job("k", 1)
 	j.RunAt = b.now.Add(time.Hour)
 	b.must(b.Enqueue(b.ctx, j, b.job("l", 2)))
-	_, err = b.Claim(b.ctx, b.only("q"), core.Claim{Worker: "w", Now: b.now, Until: b.now.Add(30 * time.Minute)})
+	_, err = b.Claim(b.ctx, b.only("q"), store.Claim{Worker: "w", Now: b.now, Until: b.now.Add(30 * time.Minute)})
 	b.must(err)
-	_, next, err = b.Due(b.ctx, []string{"q"}, b.now, 10, core.Share{})
+	_, next, err = b.Due(b.ctx, []string{"q"}, b.now, 10, store.Share{})
 	b.must(err)
 	equal(b, "a lease lapses first", next.Equal(b.now.Add(30*time.Minute)), true)
-	_, next, err = b.Due(b.ctx, []string{"q"}, b.now.Add(45*time.Minute), 10, core.Share{})
+	_, next, err = b.Due(b.ctx, []string{"q"}, b.now.Add(45*time.Minute), 10, store.Share{})
 	b.must(err)
 	equal(b, "then the other", next.Equal(b.now.Add(time.Hour)), true)
 }
@@ -147,7 +147,7 @@ func testStats(b *bench) {
 	b.must(err)
 	equal(b, "groups", len(stats), 2)
 	equal(b, "ready", stats[0].Depth, 2)
-	equal(b, "waiting", stats[1].State, core.JobWaiting)
+	equal(b, "waiting", stats[1].State, store.JobWaiting)
 }
 
 func testClaimOnce(b *bench) {
@@ -155,7 +155,7 @@ func testClaimOnce(b *bench) {
 	for range 20 {
 		b.must(b.Enqueue(b.ctx, b.job("k", 1)))
 		ref := b.only("q")
-		got := make(chan *core.Job, 2)
+		got := make(chan *store.Job, 2)
 		for _, s := range []Store{b.Store, other} {
 			go func() {
 				j, err := s.Claim(b.ctx, ref, b.claim())
@@ -177,7 +177,7 @@ func testClaimOnce(b *bench) {
 func testShares(b *bench) {
 	mine, foreign := b.shares()
 	b.must(b.Enqueue(b.ctx, b.job("k", 1)))
-	due := func(s core.Share) int {
+	due := func(s store.Share) int {
 		refs, _, err := b.Due(b.ctx, []string{"q"}, b.now, 10, s)
 		b.must(err)
 		return len(refs)
@@ -198,23 +198,23 @@ func testShares(b *bench) {
 }
 
 // shares returns the shares of two processes: the one with the bench's user, and the other.
-func (b *bench) shares() (mine, foreign core.Share) {
+func (b *bench) shares() (mine, foreign store.Share) {
 	n := int(b.user.ID % 2)
-	return core.Share{N: n, Of: 2, Grace: time.Second}, core.Share{N: 1 - n, Of: 2, Grace: time.Second}
+	return store.Share{N: n, Of: 2, Grace: time.Second}, store.Share{N: 1 - n, Of: 2, Grace: time.Second}
 }
 
 func testMembers(b *bench) {
 	join := func(worker string, leaving bool, wantFreed int, want ...string) {
 		b.t.Helper()
-		live, freed, err := b.Join(b.ctx, core.Membership{Worker: worker, Leaving: leaving, Now: b.now,
+		live, freed, err := b.Join(b.ctx, store.Membership{Worker: worker, Leaving: leaving, Now: b.now,
 			Until: b.now.Add(10 * time.Second)})
 		b.must(err)
 		equal(b, "live", strings.Join(live, " "), strings.Join(want, " "))
 		equal(b, "freed", freed, wantFreed)
 	}
-	claim := func(worker string) *core.Job {
+	claim := func(worker string) *store.Job {
 		b.t.Helper()
-		j, err := b.Claim(b.ctx, b.only("q"), core.Claim{Worker: worker, Now: b.now, Until: b.now.Add(time.Hour)})
+		j, err := b.Claim(b.ctx, b.only("q"), store.Claim{Worker: worker, Now: b.now, Until: b.now.Add(time.Hour)})
 		b.must(err)
 		return j
 	}
@@ -272,7 +272,7 @@ func testClaimed(b *bench) {
 	}
 	join := func(worker string) {
 		b.t.Helper()
-		_, _, err := b.Join(b.ctx, core.Membership{Worker: worker, Now: b.now, Until: b.now.Add(10 * time.Second)})
+		_, _, err := b.Join(b.ctx, store.Membership{Worker: worker, Now: b.now, Until: b.now.Add(10 * time.Second)})
 		b.must(err)
 	}
 	fenced := func(t *core.Turn) {

@@ -29,7 +29,7 @@ func (b *bench) linkCode(hash string) {
 		Expires: b.now.Add(10 * time.Minute)}})
 }
 
-func (b *bench) linkState(hash string, a core.Address, want core.LinkState) core.Link {
+func (b *bench) linkState(hash string, a core.Address, want store.LinkState) store.Link {
 	b.t.Helper()
 	l, err := b.LinkCode(b.ctx, hash, a, b.now)
 	b.must(err)
@@ -48,7 +48,7 @@ func testLinkStranger(b *bench) {
 	c := b.code("P")
 	c.Address = e.Address
 	one(b, b.Hold, store.Hold{Event: e, Keep: true, Code: &c, Now: b.now})
-	l := b.linkState("A", e.Address, core.LinkValid)
+	l := b.linkState("A", e.Address, store.LinkValid)
 	equal(b, "merge", l.Merge, false)
 	use := b.stranger("")
 	use.Address, use.Name, use.EventID = e.Address, "Ada", "use"
@@ -56,7 +56,7 @@ func testLinkStranger(b *bench) {
 	b.must(b.UseLink(b.ctx, "A", store.Hold{Event: use, Now: b.now})) // a repeated event
 	_, _, err := b.Identify(b.ctx, e.Address)
 	equal(b, "before the yes", errors.Is(err, core.ErrNotFound), true)
-	subject := core.LinkSubject{Hash: "A", Address: address("901"), Name: "Ada"}
+	subject := effect.LinkSubject{Hash: "A", Address: address("901"), Name: "Ada"}
 	_, err = b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now,
 		Effects: []core.Effect{effect.AcceptLink{Subject: subject, At: b.now}}})
 	equal(b, "another address", errors.Is(err, core.ErrRefused), true)
@@ -65,8 +65,8 @@ func testLinkStranger(b *bench) {
 	i, u, err := b.Identify(b.ctx, e.Address)
 	b.must(err)
 	equal(b, "user", u.ID, b.user.ID)
-	b.linkState("A", e.Address, core.LinkTaken)
-	b.linkState("A", address("901"), core.LinkWrong)
+	b.linkState("A", e.Address, store.LinkTaken)
+	b.linkState("A", address("901"), store.LinkWrong)
 	use.Address, use.EventID = address("901"), "use again"
 	err = b.UseLink(b.ctx, "A", store.Hold{Event: use, Now: b.now})
 	equal(b, "refused", errors.Is(err, core.ErrRefused), true)
@@ -81,28 +81,28 @@ func testLinkStranger(b *bench) {
 
 func testLinkOwn(b *bench) {
 	b.linkCode("A")
-	b.linkState("A", b.at.Address, core.LinkOwn)
+	b.linkState("A", b.at.Address, store.LinkOwn)
 	second := b.identity(b.user.ID, "Ada", "112")
-	b.linkState("A", second.Address, core.LinkSame)
+	b.linkState("A", second.Address, store.LinkSame)
 	for _, id := range []core.IdentityID{b.at.ID, second.ID} {
 		_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now,
 			Effects: []core.Effect{effect.UseLink{Hash: "A", Identity: id, At: b.now}}})
 		equal(b, "refused", errors.Is(err, core.ErrRefused), true)
 	}
-	b.linkState("A", address("900"), core.LinkValid)
+	b.linkState("A", address("900"), store.LinkValid)
 }
 
 func testLinkUsed(b *bench) {
 	u, i := b.person("Bob", core.RoleMember, "222")
 	b.linkCode("A")
-	equal(b, "merge", b.linkState("A", i.Address, core.LinkValid).Merge, true)
+	equal(b, "merge", b.linkState("A", i.Address, store.LinkValid).Merge, true)
 	b.as(u, i).effects(effect.UseLink{Hash: "A", Identity: i.ID, At: b.now})
-	equal(b, "whose", b.linkState("A", i.Address, core.LinkTaken).User, b.user.ID)
-	b.linkState("A", address("900"), core.LinkWrong)
+	equal(b, "whose", b.linkState("A", i.Address, store.LinkTaken).User, b.user.ID)
+	b.linkState("A", address("900"), store.LinkWrong)
 	list, err := b.Merges(b.ctx, 10)
 	b.must(err)
 	equal(b, "merges before the yes", len(list), 0)
-	subject := core.LinkSubject{Hash: "A", User: u.ID, Identity: i.ID, Address: i.Address}
+	subject := effect.LinkSubject{Hash: "A", User: u.ID, Identity: i.ID, Address: i.Address}
 	b.effects(effect.AcceptLink{Subject: subject, At: b.now})
 	list, err = b.Merges(b.ctx, 10)
 	b.must(err)
@@ -113,10 +113,10 @@ func testLinkUsed(b *bench) {
 func testLinkOver(b *bench) {
 	b.linkCode("A")
 	b.linkCode("B")
-	b.linkState("A", address("900"), core.LinkWrong)
-	b.linkState("B", address("900"), core.LinkValid)
+	b.linkState("A", address("900"), store.LinkWrong)
+	b.linkState("B", address("900"), store.LinkValid)
 	b.now = b.now.Add(10 * time.Minute)
-	b.linkState("B", address("900"), core.LinkWrong)
+	b.linkState("B", address("900"), store.LinkWrong)
 	e := b.stranger("")
 	e.Address = address("900")
 	err := b.UseLink(b.ctx, "B", store.Hold{Event: e, Now: b.now})
@@ -128,22 +128,22 @@ func testLinkLocked(b *bench) {
 	bob := b.as(u, i)
 	b.linkCode("A")
 	for n := range core.LinkTries {
-		equal(b, "tries", b.linkState("X", i.Address, core.LinkWrong).Tries, n)
+		equal(b, "tries", b.linkState("X", i.Address, store.LinkWrong).Tries, n)
 		bob.effects(effect.WrongLink{Address: i.Address, At: b.now})
 	}
 	locked := b.now.Add(time.Hour)
-	equal(b, "until", b.linkState("A", i.Address, core.LinkLocked).Until, locked)
+	equal(b, "until", b.linkState("A", i.Address, store.LinkLocked).Until, locked)
 	_, err := b.Note(b.ctx, store.Note{User: u.ID, Now: b.now,
 		Effects: []core.Effect{effect.UseLink{Hash: "A", Identity: i.ID, At: b.now}}})
 	equal(b, "a right code", errors.Is(err, core.ErrRefused), true)
 	b.now = b.now.Add(30 * time.Minute)
 	bob.now = b.now
 	bob.effects(effect.WrongLink{Address: i.Address, At: b.now})
-	equal(b, "no longer than an hour", b.linkState("A", i.Address, core.LinkLocked).Until, locked)
-	b.linkState("X", b.at.Address, core.LinkWrong)
+	equal(b, "no longer than an hour", b.linkState("A", i.Address, store.LinkLocked).Until, locked)
+	b.linkState("X", b.at.Address, store.LinkWrong)
 	b.now = locked
 	b.linkCode("B")
-	equal(b, "tries after", b.linkState("B", i.Address, core.LinkValid).Tries, 0)
+	equal(b, "tries after", b.linkState("B", i.Address, store.LinkValid).Tries, 0)
 	b.sweep()
 	equal(b, "swept", strings.Contains(Dump(b.t, b.DB()), "tries:"), false)
 }
@@ -154,7 +154,7 @@ func testTryLink(b *bench) {
 		Parts: []core.Part{{Text: "wrong"}}}}
 	b.must(b.TryLink(b.ctx, h))
 	b.must(b.TryLink(b.ctx, h))
-	equal(b, "tries", b.linkState("A", e.Address, core.LinkWrong).Tries, 1)
+	equal(b, "tries", b.linkState("A", e.Address, store.LinkWrong).Tries, 1)
 	equal(b, "answers", len(b.due(deliveries)), 1)
 }
 

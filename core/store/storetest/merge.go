@@ -72,38 +72,38 @@ func testMergeDropped(b *bench) {
 }
 
 // merge requests a merge of the bench's user into another.
-func (b *bench) merge(into core.UserID) core.MergeID {
+func (b *bench) merge(into core.UserID) store.MergeID {
 	b.t.Helper()
-	return one(b, b.Ask, core.Merge{From: b.user.ID, Into: into, Identity: b.at.ID, AskedAt: b.now})
+	return one(b, b.Ask, store.Merge{From: b.user.ID, Into: into, Identity: b.at.ID, AskedAt: b.now})
 }
 
 // carryMerge carries a merge out until it reaches one of the phases, or without any, its end, and checks the tables.
-func (b *bench) carryMerge(id core.MergeID, until ...core.MergePhase) core.Merge {
+func (b *bench) carryMerge(id store.MergeID, until ...store.MergePhase) store.Merge {
 	b.t.Helper()
 	for range 5000 {
 		m, wait, err := b.Carry(b.ctx, id, b.now)
 		b.must(err)
 		b.now = b.now.Add(wait)
-		if m.Phase != core.MergeAsked {
+		if m.Phase != store.MergeAsked {
 			Check(b.t, b.DB())
 		}
-		if slices.Contains(until, m.Phase) || m.Phase == core.MergeDone {
+		if slices.Contains(until, m.Phase) || m.Phase == store.MergeDone {
 			return m
 		}
-		if m.Phase == core.MergeTold {
+		if m.Phase == store.MergeTold {
 			b.must(b.Told(b.ctx, id))
 		}
 	}
 	b.t.Fatal("the merge does not end")
-	return core.Merge{}
+	return store.Merge{}
 }
 
 // pauseMerge carries a merge out as long as it waits, at the time of its request.
-func (b *bench) pauseMerge(id core.MergeID) {
+func (b *bench) pauseMerge(id store.MergeID) {
 	b.t.Helper()
 	m, wait, err := b.Carry(b.ctx, id, b.now)
 	b.must(err)
-	equal(b, "waits", m.Phase == core.MergeAsked && wait > 0, true)
+	equal(b, "waits", m.Phase == store.MergeAsked && wait > 0, true)
 }
 
 // second returns the bench of a new member.
@@ -293,7 +293,7 @@ func testMergeOwner(b *bench) {
 	v := b.second("Vera", "222")
 	v.exchange("hers", "ok")
 	b.exchange("the owner's", "ok")
-	m := b.carryMerge(b.merge(v.user.ID), core.MergeTold)
+	m := b.carryMerge(b.merge(v.user.ID), store.MergeTold)
 	equal(b, "into", m.Into, b.user.ID)
 	equal(b, "reported to the requesting identity", m.Identity, b.at.ID)
 	b.carryMerge(m.ID)
@@ -350,7 +350,7 @@ func testMergeSending(b *bench) {
 	for range 100 {
 		m, _, err := b.Store.Carry(b.ctx, id, b.now)
 		b.must(err)
-		equal(b, "no switch while it is sent", m.Phase == core.MergeTold, false)
+		equal(b, "no switch while it is sent", m.Phase == store.MergeTold, false)
 	}
 	equal(b, "claimed meanwhile", len(b.due(deliveries)), 0)
 	v.now = b.now
@@ -408,9 +408,9 @@ func testMergeMutual(b *bench) {
 	v.linkCode("V")
 	v.effects(effect.UseLink{Hash: "A", Identity: v.at.ID, At: b.now})
 	ada.effects(effect.UseLink{Hash: "V", Identity: ada.at.ID, At: b.now})
-	ada.effects(effect.AcceptLink{Subject: core.LinkSubject{Hash: "A", User: v.user.ID, Identity: v.at.ID,
+	ada.effects(effect.AcceptLink{Subject: effect.LinkSubject{Hash: "A", User: v.user.ID, Identity: v.at.ID,
 		Address: v.at.Address}, At: b.now})
-	v.effects(effect.AcceptLink{Subject: core.LinkSubject{Hash: "V", User: ada.user.ID, Identity: ada.at.ID,
+	v.effects(effect.AcceptLink{Subject: effect.LinkSubject{Hash: "V", User: ada.user.ID, Identity: ada.at.ID,
 		Address: ada.at.Address}, At: b.now})
 	for {
 		list, err := b.Merges(b.ctx, 10)
@@ -471,7 +471,7 @@ func testMergeGone(b *bench) {
 	v := b.second("Vera", "222")
 	merge := v.merge(b.user.ID)
 	b.must(second(b.DeleteUser(b.ctx, v.user.ID)))
-	equal(b, "phase", b.carryMerge(merge).Phase, core.MergeDone)
+	equal(b, "phase", b.carryMerge(merge).Phase, store.MergeDone)
 	equal(b, "users", len(must2(b.Users(b.ctx))), 1)
 	equal(b, "answered again", b.say(true, "hello").Turn != nil, true)
 	x := b.second("Xavier", "444")

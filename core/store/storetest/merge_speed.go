@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // TestMergeSpeed merges a user of n messages into another with as many while a third user writes, and reports how long
@@ -32,12 +33,12 @@ func TestMergeSpeed(t *testing.T, open Open, n int) {
 			pause(ctx, 5*time.Millisecond)
 		}
 	})
-	id := one(b, b.Ask, core.Merge{From: 12, Into: 11, Identity: fillIdentity, AskedAt: b.now})
+	id := one(b, b.Ask, store.Merge{From: 12, Into: 11, Identity: fillIdentity, AskedAt: b.now})
 	began := time.Now()
 	m, _, err := b.Carry(b.ctx, id, b.now.Add(time.Minute))
 	b.must(err)
 	took := time.Since(began)
-	equal(b, "phase", m.Phase, core.MergeTold)
+	equal(b, "phase", m.Phase, store.MergeTold)
 	stop()
 	wg.Wait()
 	t.Logf("%d messages each: %s, others wait at most %s", n, took.Round(time.Millisecond), longest.Round(time.Millisecond))

@@ -14,19 +14,19 @@ import (
 
 // replyWithNews commits a reply whose prompt reported all changes, and n in a note before its first
 // input.
-func (b *bench) replyWithNews(r core.Reply, n core.News) {
+func (b *bench) replyWithNews(r store.Reply, n core.News) {
 	b.t.Helper()
 	w, err := b.Window(b.ctx, r.Turn, b.ongoing())
 	b.must(err)
 	r.Told = w.News
 	if n.Text != "" {
-		r.News = &core.TurnNews{Message: r.Turn.Inputs[0], News: n, Edits: w.Edits}
+		r.News = &store.TurnNews{Message: r.Turn.Inputs[0], News: n, Edits: w.Edits}
 	}
 	b.commit(r)
 }
 
 // commit stores a reply and sends it.
-func (b *bench) commit(r core.Reply) {
+func (b *bench) commit(r store.Reply) {
 	b.t.Helper()
 	c := b.claim()
 	out, err := b.Commit(b.ctx, r, &c)
@@ -61,7 +61,7 @@ func testNews(b *bench) {
 	b.effects(effect.OpenLoop{Loop: core.Loop{ID: id, Text: "the door"}, At: b.now})
 	t := b.turn("first")
 	r := b.reply(t, "1")
-	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Budgets: "f"}
+	r.Epoch = &store.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Budgets: "f"}
 	b.replyWithNews(r, core.News{})
 	t = b.turn("second")
 	b.wantNews(t, "")
@@ -102,14 +102,14 @@ func testNoteOfTurn(b *bench) {
 	if d := cmp.Diff(&core.News{Zone: n.Zone}, b.message(t.Inputs[0]).News); d != "" {
 		b.t.Error(d)
 	}
-	next.News = &core.TurnNews{Message: next.Turn.Inputs[0], News: n, Edits: w.Edits}
+	next.News = &store.TurnNews{Message: next.Turn.Inputs[0], News: n, Edits: w.Edits}
 	b.commit(next)
 	if d := cmp.Diff(&core.News{Zone: n.Zone}, b.message(next.Turn.Inputs[0]).News); d != "" {
 		b.t.Errorf("no redaction since the prompt was built: %s", d)
 	}
 	gone := b.reply(b.turn("gone"), "too late")
 	b.effects(effect.Redact{Message: gone.Turn.Inputs[0], At: b.now})
-	gone.News, gone.Told = &core.TurnNews{Message: gone.Turn.Inputs[0], News: n}, 99
+	gone.News, gone.Told = &store.TurnNews{Message: gone.Turn.Inputs[0], News: n}, 99
 	b.commit(gone)
 	if m := b.message(gone.Turn.Inputs[0]); m.News != nil {
 		b.t.Errorf("news before a redacted message: %+v", m.News)
@@ -122,8 +122,8 @@ func testNewsOfDay(b *bench) {
 	b.now = b.now.Add(24 * time.Hour)
 	t := b.turn("first")
 	r := b.reply(t, "1")
-	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Budgets: "f",
-		Head: []core.HeadPart{{Name: "last", Segment: yesterday.ID}}}
+	r.Epoch = &store.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Budgets: "f",
+		Head: []store.HeadPart{{Name: "last", Segment: yesterday.ID}}}
 	b.replyWithNews(r, core.News{})
 	q2, a2 := b.exchange("two", "2")
 	b.summary(b.segment(), false, "today", q2, a2)

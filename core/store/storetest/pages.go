@@ -138,8 +138,8 @@ func testPagesOfEpoch(b *bench) {
 	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1)}})
 	t := b.turn("two")
 	r := b.reply(t, "second")
-	r.Epoch = &core.Epoch{ID: t.ID, Start: b.message(t.Inputs[0]).Position, Edits: 0, Budgets: "f", StartedAt: b.now,
-		Head: []core.HeadPart{{Name: "history", Pages: []core.PageRef{{Page: b.pages()[0].ID, Tier: core.TierOlder}}}}}
+	r.Epoch = &store.Epoch{ID: t.ID, Start: b.message(t.Inputs[0]).Position, Edits: 0, Budgets: "f", StartedAt: b.now,
+		Head: []store.HeadPart{{Name: "history", Pages: []core.PageRef{{Page: b.pages()[0].ID, Tier: core.TierOlder}}}}}
 	r.Compress = true
 	c := b.claim()
 	out, err := b.Commit(b.ctx, r, &c)
@@ -288,8 +288,8 @@ func testCompressed(b *bench) {
 	u1, a1 := b.exchange("one", "first")
 	t := b.turn("two")
 	r := b.reply(t, "second")
-	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: 1, Budgets: "f",
-		Head: []core.HeadPart{{Name: "instructions", Text: "Be kind", Tokens: 20},
+	r.Epoch = &store.Epoch{ID: t.ID, StartedAt: b.now, Start: 1, Budgets: "f",
+		Head: []store.HeadPart{{Name: "instructions", Text: "Be kind", Tokens: 20},
 			{Name: "history", Tokens: 100, Pages: []core.PageRef{{Page: 1, Tier: 1}}}, {Name: "loops", Tokens: 5}}}
 	b.commit(r)
 	equal(b, "tokens of the head", b.pageList().Head, 25)

@@ -14,7 +14,7 @@ func testPassages(b *bench) {
 	q, a := b.exchange("the heron", "nice")
 	target := b.native()
 	b.intoWindow()
-	list := []core.PassageVector{{Message: q, From: 4, To: 9, Values: []int8{127, -3, 0}},
+	list := []store.PassageVector{{Message: q, From: 4, To: 9, Values: []int8{127, -3, 0}},
 		{Message: a, To: 4, Values: []int8{-128, 1, 1}}}
 	put := func(e store.Embeddable, v []float32, cause string) {
 		b.must(b.PutVectors(b.ctx, b.user.ID, config, []store.EmbeddingResult{{Kind: e.Kind, ID: e.ID, Revision: e.Revision,

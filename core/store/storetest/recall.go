@@ -72,7 +72,7 @@ func (b *bench) wantFound(what string, kind core.DocKind, term string, want ...i
 func (b *bench) indexAll() {
 	b.t.Helper()
 	for {
-		n, err := b.Index(b.ctx, 100, core.Share{})
+		n, err := b.Index(b.ctx, 100, store.Share{})
 		b.must(err)
 		if n == 0 {
 			return
@@ -102,7 +102,7 @@ func testIndexRound(b *bench) {
 		b.exchange("the blue heron", "a heron on a heron")
 	}
 	b.exec(`UPDATE messages SET redacted = 1 WHERE user_id = $1 AND role = 'assistant'`, b.user.ID)
-	n, err := b.Index(b.ctx, 100, core.Share{})
+	n, err := b.Index(b.ctx, 100, store.Share{})
 	b.must(err)
 	if n < 2*exchanges {
 		b.t.Errorf("%d of %d messages count", n, 2*exchanges)
@@ -112,7 +112,7 @@ func testIndexRound(b *bench) {
 func testFindIndexed(b *bench) {
 	q, a := b.exchange("the blue heron", "a heron on a heron")
 	b.indexAll()
-	n, err := b.Index(b.ctx, 100, core.Share{})
+	n, err := b.Index(b.ctx, 100, store.Share{})
 	b.must(err)
 	equal(b, "left to index", n, 0)
 	q2, _ := b.exchange("another heron", "yes")
@@ -214,7 +214,7 @@ func testIndexInTurn(b *bench) {
 	other.exchange("their heron", "theirs")
 	for range 3 {
 		b.exchange("my heron", "mine")
-		_, err := b.Index(b.ctx, 1, core.Share{})
+		_, err := b.Index(b.ctx, 1, store.Share{})
 		b.must(err)
 	}
 	var behind int64

@@ -278,14 +278,14 @@ func testStates(b *bench) {
 
 func testAgentKeys(b *bench) {
 	seal := func(id int64) (string, error) { return "sealed " + itoa(int(id)), nil }
-	mine := mustKey(b)(b.AddAgentKey(b.ctx, core.AgentKey{User: b.user.ID, Name: "mine", CreatedAt: b.now}, seal))
+	mine := mustKey(b)(b.AddAgentKey(b.ctx, store.AgentKey{User: b.user.ID, Name: "mine", CreatedAt: b.now}, seal))
 	u, _ := b.person("Bob", core.RoleMember, "888")
-	theirs := mustKey(b)(b.AddAgentKey(b.ctx, core.AgentKey{User: u.ID, Name: "theirs", CreatedAt: b.now}, seal))
+	theirs := mustKey(b)(b.AddAgentKey(b.ctx, store.AgentKey{User: u.ID, Name: "theirs", CreatedAt: b.now}, seal))
 	equal(b, "unique", mine.ID == theirs.ID, false)
 	equal(b, "sealed with its id", mine.Sealed, "sealed "+itoa(int(mine.ID)))
 	err := b.RemoveAgentKey(b.ctx, u.ID, mine.ID)
 	equal(b, "of another user", errors.Is(err, core.ErrNotFound), true)
-	_, err = b.AddAgentKey(b.ctx, core.AgentKey{User: 99999, CreatedAt: b.now}, seal)
+	_, err = b.AddAgentKey(b.ctx, store.AgentKey{User: 99999, CreatedAt: b.now}, seal)
 	equal(b, "of no user", errors.Is(err, core.ErrNotFound), true)
 	b.must(b.RemoveAgentKey(b.ctx, b.user.ID, mine.ID))
 	keys, err := b.AgentKeys(b.ctx)
@@ -294,8 +294,8 @@ func testAgentKeys(b *bench) {
 }
 
 // mustKey returns a function that fails the test on an error.
-func mustKey(b *bench) func(k core.AgentKey, err error) core.AgentKey {
-	return func(k core.AgentKey, err error) core.AgentKey { b.t.Helper(); b.must(err); return k }
+func mustKey(b *bench) func(k store.AgentKey, err error) store.AgentKey {
+	return func(k store.AgentKey, err error) store.AgentKey { b.t.Helper(); b.must(err); return k }
 }
 
 func testTranscript(b *bench) {

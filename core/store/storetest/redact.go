@@ -43,7 +43,7 @@ func testRedact(b *bench) {
 		{Role: core.RoleTool, Kind: core.KindChat, Text: "found " + word, ToolCallID: "c1",
 			ToolName: "search", SentAt: b.now},
 	}, r.Messages...)
-	r.Epoch = &core.Epoch{ID: t.ID, Start: 1}
+	r.Epoch = &store.Epoch{ID: t.ID, Start: 1}
 	c := b.claim()
 	out, err := b.Commit(b.ctx, r, &c)
 	b.must(err)
@@ -104,7 +104,7 @@ func (b *bench) headShowing(g core.Segment, l core.Loop, word string) {
 	b.t.Helper()
 	t := b.turn("go on")
 	r := b.reply(t, "sure")
-	r.Epoch = &core.Epoch{ID: t.ID, Start: 1, Head: []core.HeadPart{{Name: "last", Text: "They own a " + word,
+	r.Epoch = &store.Epoch{ID: t.ID, Start: 1, Head: []store.HeadPart{{Name: "last", Text: "They own a " + word,
 		Segment: g.ID, Version: 1}, {Name: "loops", Text: "tune the " + word, Loops: []core.LoopID{l.ID}}}}
 	b.replyWithNews(r, core.News{})
 	b.replyWithNews(b.reply(b.turn("and"), "well"), core.News{Text: "tune the " + word, Loops: []core.LoopID{9999, l.ID},
@@ -119,7 +119,7 @@ func testRedactRunning(b *bench) {
 	f, err := b.Flags(b.ctx, b.user.ID, t.ID)
 	b.must(err)
 	equal(b, "stop", f.Stop, true)
-	_, err = b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnStopped, Now: b.now, Day: dayOf(b.now).Label}, nil)
+	_, err = b.Commit(b.ctx, store.Reply{Turn: t, State: core.TurnStopped, Now: b.now, Day: dayOf(b.now).Label}, nil)
 	b.must(err)
 }
 
@@ -209,7 +209,7 @@ func testRedactDuringTurn(b *bench) {
 	b.finalSummary(b.segment(), "They own a "+word, nil, old)
 	t = b.turn("and a new " + word)
 	r := b.reply(t, "a new "+word+", then")
-	r.Epoch = &core.Epoch{ID: t.ID, Start: 1, Head: []core.HeadPart{{Name: "today", Text: word, Segment: b.segment().ID}}}
+	r.Epoch = &store.Epoch{ID: t.ID, Start: 1, Head: []store.HeadPart{{Name: "today", Text: word, Segment: b.segment().ID}}}
 	b.effects(effect.Redact{Message: old, At: b.now})
 	b.effects(effect.Redact{Message: t.Inputs[0], At: b.now})
 	out, err := b.Commit(b.ctx, r, nil)

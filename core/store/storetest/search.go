@@ -103,7 +103,7 @@ func (b *bench) talk(s Searches) {
 	docs := 0
 	for n := -1; n != 0; docs += n {
 		var err error
-		n, err = b.Index(b.ctx, 100, core.Share{})
+		n, err = b.Index(b.ctx, 100, ports.Share{})
 		b.must(err)
 	}
 	b.t.Logf("%d messages written in %v, indexed in %v", s.Mine+s.Users*s.Each, written.Sub(begin), time.Since(written))

@@ -37,10 +37,10 @@ func (b *bench) voiced(question, answer string) core.MessageID {
 }
 
 // speaking claims the job of the next reply to be spoken, with its result.
-func (b *bench) speaking(at core.Address) (*core.Job, store.Spoken) {
+func (b *bench) speaking(at core.Address) (*store.Job, store.Spoken) {
 	b.t.Helper()
 	refs := b.due(core.QueueSpeak)
-	refs = slices.DeleteFunc(refs, func(r core.JobRef) bool { return r.User != b.user.ID })
+	refs = slices.DeleteFunc(refs, func(r store.JobRef) bool { return r.User != b.user.ID })
 	if len(refs) == 0 {
 		b.t.Fatal("no reply is waiting to be spoken")
 	}

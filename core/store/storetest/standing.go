@@ -89,7 +89,7 @@ func (b *bench) standingHead(texts ...string) *core.Turn {
 	for _, text := range texts {
 		lines = append(lines, core.InstructionLine(text))
 	}
-	r.Epoch = &core.Epoch{ID: t.ID, Start: 1, Head: []core.HeadPart{{Name: "policy", Text: "- \"be brief\""},
+	r.Epoch = &store.Epoch{ID: t.ID, Start: 1, Head: []store.HeadPart{{Name: "policy", Text: "- \"be brief\""},
 		{Name: core.PartStanding, Text: strings.Join(lines, "\n"), Tokens: 12}}}
 	b.replyWithNews(r, core.News{})
 	return t

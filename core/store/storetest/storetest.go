@@ -180,8 +180,8 @@ func dayIn(t time.Time, zone *time.Location) core.Day {
 		Post: e.Add(8 * time.Hour)}
 }
 
-func (b *bench) claim() core.Claim {
-	return core.Claim{Worker: "w1", Now: b.now, Until: b.now.Add(time.Minute)}
+func (b *bench) claim() store.Claim {
+	return store.Claim{Worker: "w1", Now: b.now, Until: b.now.Add(time.Minute)}
 }
 
 // batch returns an Append of messages with these texts.
@@ -215,14 +215,14 @@ func (b *bench) turn(texts ...string) *core.Turn {
 }
 
 // reply returns a reply with one delivery of these parts.
-func (b *bench) reply(t *core.Turn, parts ...string) core.Reply {
+func (b *bench) reply(t *core.Turn, parts ...string) store.Reply {
 	text := strings.Join(parts, " ")
 	d := core.NewDelivery{To: t.Address, Identity: t.Identity, Kind: core.DeliverReply}
 	for _, p := range parts {
 		d.Parts = append(d.Parts, core.Part{Text: p})
 	}
-	return core.Reply{Turn: t, State: core.TurnDone, Now: b.now, Day: dayOf(b.now).Label,
-		Snapshot:   &core.Snapshot{Strategy: "continuous"},
+	return store.Reply{Turn: t, State: core.TurnDone, Now: b.now, Day: dayOf(b.now).Label,
+		Snapshot:   &store.Snapshot{Strategy: "continuous"},
 		Messages:   []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: text, Tokens: 5, SentAt: b.now}},
 		Deliveries: []core.NewDelivery{d}}
 }
@@ -265,15 +265,15 @@ const (
 )
 
 // due lists the due jobs.
-func (b *bench) due(queues ...string) []core.JobRef {
+func (b *bench) due(queues ...string) []store.JobRef {
 	b.t.Helper()
-	refs, _, err := b.Due(b.ctx, queues, b.now, 100, core.Share{})
+	refs, _, err := b.Due(b.ctx, queues, b.now, 100, store.Share{})
 	b.must(err)
 	return refs
 }
 
 // only returns the only due job of a queue.
-func (b *bench) only(queue string) core.JobRef {
+func (b *bench) only(queue string) store.JobRef {
 	b.t.Helper()
 	refs := b.due(queue)
 	if len(refs) != 1 {

@@ -72,7 +72,7 @@ func testTimelineFailed(b *bench) {
 	t := b.turn("question")
 	b.say(true, "and another")
 	b.now = b.now.Add(time.Second)
-	r := core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label, Error: "down",
+	r := store.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label, Error: "down",
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "no answer", SentAt: b.now}}}
 	_, err := b.Commit(b.ctx, r, nil)
 	b.must(err)
@@ -330,7 +330,7 @@ func testChangedMerge(b *bench) {
 	v.exchange("hers", "ok")
 	id := v.merge(b.user.ID)
 	changes := b.Changed(b.ctx)
-	b.carryMerge(id, core.MergeTold)
+	b.carryMerge(id, store.MergeTold)
 	b.wantChanges(changes, b.user.ID, v.user.ID)
 }
 

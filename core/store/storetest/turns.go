@@ -274,7 +274,7 @@ func testSummarizeAfter(b *bench) {
 
 func testClaimedSummary(b *bench) {
 	c := b.claim()
-	commit := func() *core.Job {
+	commit := func() *store.Job {
 		r := b.reply(b.turn("hm"), "ok")
 		r.SummarizeAfter, r.Summary = 2, &c
 		out, err := b.Commit(b.ctx, r, nil)
@@ -285,7 +285,7 @@ func testClaimedSummary(b *bench) {
 	if j == nil || j.Ref != int64(b.segment().ID) || j.Worker != c.Worker || !j.Lease.Until.Equal(c.Until) {
 		b.t.Fatalf("the summary is not claimed: %+v", j)
 	}
-	other, err := b.Claim(b.ctx, core.JobRef{User: j.User, ID: j.ID, Queue: j.Queue, Key: j.Key}, c)
+	other, err := b.Claim(b.ctx, store.JobRef{User: j.User, ID: j.ID, Queue: j.Queue, Key: j.Key}, c)
 	b.must(err)
 	equal(b, "claimed twice", other == nil, true)
 	equal(b, "claimed behind", commit() == nil, true)
@@ -320,7 +320,7 @@ func testTurnReader(b *bench) {
 	b.must(err)
 	equal(b, "snapshot before", sn == nil, true)
 	r := b.reply(t, "ok")
-	r.Snapshot.Total, r.Epoch = 123, &core.Epoch{ID: t.ID, Start: 7, Zone: "UTC"}
+	r.Snapshot.Total, r.Epoch = 123, &store.Epoch{ID: t.ID, Start: 7, Zone: "UTC"}
 	_, err = b.Commit(b.ctx, r, nil)
 	b.must(err)
 	got, sn, err := b.Turn(b.ctx, b.user.ID, t.ID)
@@ -392,7 +392,7 @@ func testStopWaiting(b *bench) {
 
 func testRetryFailed(b *bench) {
 	t := b.turn("one")
-	_, err := b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label,
+	_, err := b.Commit(b.ctx, store.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label,
 		Error: "down"}, nil)
 	b.must(err)
 	b.effects(effect.RetryTurn{At: b.now})

@@ -77,7 +77,7 @@ func (b *bench) takeTurn(t *core.Turn) {
 	b.must(err)
 	r := b.reply(t, "one", "two")
 	if w.Epoch == nil {
-		r.Epoch = &core.Epoch{ID: t.ID, UsedAt: b.now, Start: 1, Budgets: query().Budgets}
+		r.Epoch = &store.Epoch{ID: t.ID, UsedAt: b.now, Start: 1, Budgets: query().Budgets}
 	}
 	claim := b.claim()
 	out, err := b.Commit(b.ctx, r, &claim)

@@ -39,13 +39,13 @@ func (b *bench) link(hash string) {
 }
 
 // session returns a new session of a browser.
-func (b *bench) session(hash string) core.Session {
-	return core.Session{Hash: hash, Browser: "secret browser", CreatedAt: b.now, UsedAt: b.now,
+func (b *bench) session(hash string) store.Session {
+	return store.Session{Hash: hash, Browser: "secret browser", CreatedAt: b.now, UsedAt: b.now,
 		Expires: b.now.Add(30 * 24 * time.Hour)}
 }
 
 // signIn signs the bench's user in with a new link.
-func (b *bench) signIn(hash string) core.Session {
+func (b *bench) signIn(hash string) store.Session {
 	b.t.Helper()
 	b.link("link " + hash)
 	s, err := b.SignIn(b.ctx, "link "+hash, b.session(hash), b.now)
@@ -57,7 +57,7 @@ func (b *bench) signIn(hash string) core.Session {
 func (b *bench) refused(link string) {
 	b.t.Helper()
 	if s, err := b.SignIn(b.ctx, link, b.session("refused "+link), b.now); !errors.Is(err, core.ErrRefused) ||
-		s != (core.Session{}) {
+		s != (store.Session{}) {
 		b.t.Errorf("link %s: got %+v, %v", link, s, err)
 	}
 }
@@ -130,7 +130,7 @@ func testSignInFree(b *bench) {
 	equal(b, "locks of the user's row are seen", mine.Load() > 0, true)
 	equal(b, "locks of the strangers' row", strangers.Load(), 0)
 	second := on.signIn("b")
-	first := one(b, func(ctx context.Context, hash string) (core.Session, error) {
+	first := one(b, func(ctx context.Context, hash string) (store.Session, error) {
 		n, _, err := s.Session(ctx, hash, b.now)
 		return n, err
 	}, "a")
@@ -351,7 +351,7 @@ func testMergeUsage(b *bench) {
 		_, err := b.TakeEgress(b.ctx, u, day, out, out)
 		b.must(err)
 	}
-	b.carryMerge(v.merge(b.user.ID), core.MergeTold)
+	b.carryMerge(v.merge(b.user.ID), store.MergeTold)
 	left, err := b.TakeEgress(b.ctx, b.user.ID, day, store.Egress{Calls: 9, Bytes: 90}, store.Egress{Calls: 3, Bytes: 30})
 	b.must(err)
 	equal(b, "parts left to send", left, out)

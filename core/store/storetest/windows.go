@@ -52,7 +52,7 @@ func (b *bench) epochFrom(t *core.Turn, text string) {
 	w, err := b.Window(b.ctx, t, query())
 	b.must(err)
 	r := b.reply(t, text)
-	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Edits: w.Edits, Budgets: "f"}
+	r.Epoch = &store.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Edits: w.Edits, Budgets: "f"}
 	c := b.claim()
 	out, err := b.Commit(b.ctx, r, &c)
 	b.must(err)
@@ -107,7 +107,7 @@ func testEpochDropped(b *bench) {
 	b.must(err)
 	equal(b, "in the thread", w.Thread, 5)
 	r := b.reply(t, "1")
-	r.Epoch = &core.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Edits: w.Edits, Budgets: "f",
+	r.Epoch = &store.Epoch{ID: t.ID, StartedAt: b.now, Start: b.message(t.Inputs[0]).Position, Edits: w.Edits, Budgets: "f",
 		Thread: w.Thread, Dropped: 4}
 	c := b.claim()
 	out, err := b.Commit(b.ctx, r, &c)
@@ -142,7 +142,7 @@ func testEpochShared(b *bench) {
 	for _, s := range stores {
 		s.window(t)
 	}
-	_, err := b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label,
+	_, err := b.Commit(b.ctx, store.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label,
 		Error: "down"}, nil)
 	b.must(err)
 	zombie := *t
@@ -152,7 +152,7 @@ func testEpochShared(b *bench) {
 	for _, s := range stores {
 		s.window(&zombie)
 	}
-	_, err = b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label,
+	_, err = b.Commit(b.ctx, store.Reply{Turn: t, State: core.TurnFailed, Now: b.now, Day: dayOf(b.now).Label,
 		Error: "down"}, nil)
 	b.must(err)
 	b.now = b.now.Add(time.Second)
@@ -368,7 +368,7 @@ func testOpener(b *bench) {
 	q.Tokens = 1 << 20
 	read("") // it is among the messages
 	r := b.reply(t, "well")
-	r.Epoch = &core.Epoch{ID: t.ID, Start: b.message(t.Inputs[0]).Position, Opener: first, Budgets: q.Budgets}
+	r.Epoch = &store.Epoch{ID: t.ID, Start: b.message(t.Inputs[0]).Position, Opener: first, Budgets: q.Budgets}
 	_, err := b.Commit(b.ctx, r, nil)
 	b.must(err)
 	t = b.turn("go on")

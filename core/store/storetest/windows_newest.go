@@ -48,7 +48,7 @@ func testUncovered(b *bench) {
 		w, err := b.Window(b.ctx, t, store.WindowQuery{Tokens: 1, Limit: 100, Newest: 4})
 		b.must(err)
 		equal(b, "uncovered", w.UncoveredBefore, want)
-		_, err = b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnStopped, Now: b.now, Day: dayOf(b.now).Label}, nil)
+		_, err = b.Commit(b.ctx, store.Reply{Turn: t, State: core.TurnStopped, Now: b.now, Day: dayOf(b.now).Label}, nil)
 		b.must(err)
 	}
 	uncovered(7)
@@ -95,7 +95,7 @@ func testCovered(b *bench) {
 		equal(b, fmt.Sprintf("%+v: messages", c), len(w.Messages), c.want)
 		equal(b, fmt.Sprintf("%+v: uncovered", c), w.UncoveredBefore, c.before)
 		equal(b, fmt.Sprintf("%+v: more", c), w.More, c.more)
-		_, err = b.Commit(b.ctx, core.Reply{Turn: t, State: core.TurnFailed, Drop: true, Now: b.now,
+		_, err = b.Commit(b.ctx, store.Reply{Turn: t, State: core.TurnFailed, Drop: true, Now: b.now,
 			Day: dayOf(b.now).Label}, nil)
 		b.must(err)
 	}

@@ -1,15 +1,17 @@
-package core
+package store
 
 import (
 	"encoding/binary"
 	"errors"
 	"math"
+
+	"github.com/everthread/everthread/core"
 )
 
 // Passage is a stretch of a message, short enough to show unshortened: Text is
 // Message's text from byte From to byte To.
 type Passage struct {
-	Message  MessageID
+	Message  core.MessageID
 	From, To int
 	Text     string
 }
@@ -17,7 +19,7 @@ type Passage struct {
 // PassageVector locates a passage and holds its vector. Values are scaled to -127…127:
 // they keep the vector's direction to about a hundredth, but not its length.
 type PassageVector struct {
-	Message  MessageID
+	Message  core.MessageID
 	From, To int
 	Values   []int8
 }
@@ -43,7 +45,7 @@ const passageFormat = 1
 
 // PackPassages encodes the passages of a window whose first message is first. All vectors have the same length. Message
 // ids are stored relative to first, so that they stay valid when the window is moved.
-func PackPassages(first MessageID, list []PassageVector) []byte {
+func PackPassages(first core.MessageID, list []PassageVector) []byte {
 	if len(list) == 0 {
 		return nil
 	}
@@ -64,18 +66,18 @@ func PackPassages(first MessageID, list []PassageVector) []byte {
 var errPassages = errors.New("packed passages cannot be read")
 
 // UnpackPassages decodes the output of PackPassages.
-func UnpackPassages(first MessageID, packed []byte) ([]PassageVector, error) {
+func UnpackPassages(first core.MessageID, packed []byte) ([]PassageVector, error) {
 	if len(packed) == 0 {
 		return nil, nil
 	}
 	r := unpacker{rest: packed[1:], ok: packed[0] == passageFormat}
 	size := r.number()
-	if size == 0 || size > VectorSize {
+	if size == 0 || size > core.VectorSize {
 		return nil, errPassages
 	}
 	out := make([]PassageVector, 0, len(packed)/size+1)
 	for r.ok && len(r.rest) > 0 {
-		p := PassageVector{Message: first + MessageID(r.number()), From: r.number()}
+		p := PassageVector{Message: first + core.MessageID(r.number()), From: r.number()}
 		p.To = p.From + r.number()
 		p.Values = r.values(size)
 		out = append(out, p)

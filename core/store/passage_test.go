@@ -1,20 +1,22 @@
-package core
+package store
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/everthread/everthread/core"
 )
 
 func TestPassagesArePackedAndRead(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		size := rapid.IntRange(1, VectorSize).Draw(t, "size")
-		first := MessageID(rapid.IntRange(1, 1<<27).Draw(t, "first"))
+		size := rapid.IntRange(1, core.VectorSize).Draw(t, "size")
+		first := core.MessageID(rapid.IntRange(1, 1<<27).Draw(t, "first"))
 		var list []PassageVector
 		for range rapid.IntRange(0, 5).Draw(t, "passages") {
-			p := PassageVector{Message: first + MessageID(rapid.IntRange(0, 300).Draw(t, "message")),
+			p := PassageVector{Message: first + core.MessageID(rapid.IntRange(0, 300).Draw(t, "message")),
 				From: rapid.IntRange(0, 9000).Draw(t, "from")}
 			p.To = p.From + rapid.IntRange(0, 800).Draw(t, "length")
 			p.Values = rapid.SliceOfN(rapid.Int8(), size, size).Draw(t, "values")
