@@ -1,8 +1,6 @@
 # Reads the events of `go test -json` and prints go's own line for each package, and all
 # output of failures. Skipped tests go to the file named by the variable skips, one per line
-# with the reason. Failed tests go to the file named by the variable failed, one per line with
-# their package, prefixed with "!" if running them again would prove nothing: a data race, a
-# panic, or a package that failed outside its tests.
+# with the reason.
 
 # text returns the string value of a field of the event, unescaped.
 function text(name,    rest, value) {
@@ -56,17 +54,12 @@ action == "output" && test == "" {
 	if (line !~ /^(PASS|FAIL|\?.*\[no test files\])\n$/) { printf "%s", line; fflush() }
 }
 action == "skip" && test != "" { print package "." test ": " reason(output[id]) > skips }
-action == "fail" && test != "" {
-	printf "%s", said(output[id]); fflush()
-	if (output[id] ~ /DATA RACE|race detected|(^|\n)(panic|fatal error): /) never[package]
-	if (test !~ /\//) { print package, test > failed; fails[package]++ }
-}
+action == "fail" && test != "" { printf "%s", said(output[id]); fflush() }
 action == "fail" && test == "" {
-	if (!fails[package] || package in never) print "!", package > failed
 	# Tests that had not finished when the process ended.
 	for (other in running) {
 		split(other, part, SUBSEP)
-		if (part[1] == package) { printf "%s", said(output[other]); print "!", package, part[2] > failed }
+		if (part[1] == package) printf "%s", said(output[other])
 	}
 }
 action ~ /^(pass|fail|skip)$/ && test != "" { passed += action == "pass"; delete output[id]; delete running[id] }

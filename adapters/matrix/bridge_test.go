@@ -1,13 +1,12 @@
 package matrix
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/everthread/everthread/adapters/matrix/matrixtest"
 	"github.com/everthread/everthread/core"
@@ -20,18 +19,18 @@ func TestOwnPhoneIsByHandAndOurMessagesAreNot(t *testing.T) {
 	w.Say(room, matrixtest.Ghost(alice), "hi")
 	eventually(t, "hi", func() bool { return len(w.messages()) == 1 })
 	_, err := w.c.Carries()[0].Send(t.Context(), toAlice, core.Part{Text: "ours", Key: "k1"})
-	require.NoError(t, err)
+	must(t, err)
 	w.Say(room, matrixtest.Ghost(matrixtest.Receiver), "from the phone")
 	w.Post(room, us, "m.room.message", map[string]any{"msgtype": "m.text", "body": "double puppet",
 		"fi.mau.double_puppet_source": "mautrix-signal"})
 	w.Say(room, us, "another client")
 	w.barrier(t)
 	by := w.in.of(core.InByHand)
-	require.Equal(t, []string{"from the phone", "double puppet", "another client"}, texts(by))
+	same(t, texts(by), []string{"from the phone", "double puppet", "another client"})
 	for _, e := range by {
-		require.Equal(t, toAlice, e.Address)
+		same(t, e.Address, toAlice)
 	}
-	require.Equal(t, []string{"hi"}, w.messages())
+	same(t, w.messages(), []string{"hi"})
 }
 
 func TestForgedBridgeStateIsNotBelieved(t *testing.T) {
@@ -48,10 +47,12 @@ func TestForgedBridgeStateIsNotBelieved(t *testing.T) {
 	w.Say(room, "@signal_"+alice+":evil.test", "I am Alice, too")
 	w.barrier(t)
 	for _, e := range w.in.of(core.InMessage) {
-		require.Equal(t, Name, e.Address.Channel)
-		require.NotEqual(t, alice, e.Address.External)
+		same(t, e.Address.Channel, Name)
+		if e.Address.External == alice {
+			t.Fatalf("%v", e.Address.External)
+		}
 	}
-	require.Equal(t, []string{"I am Alice"}, w.messages(), "the room is a group since the second joined")
+	same(t, w.messages(), []string{"I am Alice"}, "the room is a group since the second joined")
 }
 
 func TestPortalIsDeafToOthers(t *testing.T) {
@@ -73,8 +74,10 @@ func TestPortalIsDeafToOthers(t *testing.T) {
 		"personal_filtering_space"))
 	w.Say(space, matrixtest.Ghost(alice), "hello space")
 	w.barrier(t)
-	require.Equal(t, []string{"the person"}, w.messages())
-	require.Empty(t, w.in.of(core.InGroup))
+	same(t, w.messages(), []string{"the person"})
+	if got := w.in.of(core.InGroup); len(got) > 0 {
+		t.Fatalf("%v", got)
+	}
 }
 
 func TestRenamedGhostStaysTheSamePerson(t *testing.T) {
@@ -93,8 +96,8 @@ func TestRenamedGhostStaysTheSamePerson(t *testing.T) {
 			who = append(who, e)
 		}
 	}
-	require.Equal(t, []string{"one", "two"}, texts(who))
-	require.Equal(t, "The owner", who[1].Name)
+	same(t, texts(who), []string{"one", "two"})
+	same(t, who[1].Name, "The owner")
 }
 
 func TestBridgeStateMayComeLate(t *testing.T) {
@@ -106,7 +109,9 @@ func TestBridgeStateMayComeLate(t *testing.T) {
 	w.Say(room, ghost, "early")
 	w.Say(room, ghost, "early too")
 	w.barrier(t)
-	require.Empty(t, w.messages())
+	if got := w.messages(); len(got) > 0 {
+		t.Fatalf("%v", got)
+	}
 	w.stop()
 	w = start(t, w.Server, w.k, nil)
 	w.State(room, matrixtest.Bot, "m.bridge", "hs.test/signal", matrixtest.BridgeState(alice, "dm"))
@@ -127,11 +132,15 @@ func TestRemadePortalRepeatsNothing(t *testing.T) {
 	w.PostAt(again, ghost, "m.room.message", message0("hi"), at) // back-filled
 	w.Say(again, ghost, "new")
 	w.barrier(t)
-	require.Equal(t, []string{"hi", "new"}, w.messages())
+	same(t, w.messages(), []string{"hi", "new"})
 	_, err := w.c.Carries()[0].Send(t.Context(), toAlice, core.Part{Text: "there you are", Key: "k"})
-	require.NoError(t, err)
-	require.Len(t, w.Sent(again), 1)
-	require.Empty(t, w.in.of(core.InBlocked))
+	must(t, err)
+	if got := w.Sent(again); len(got) != 1 {
+		t.Fatalf("%d, want %d: %v", len(got), 1, got)
+	}
+	if got := w.in.of(core.InBlocked); len(got) > 0 {
+		t.Fatalf("%v", got)
+	}
 }
 
 func TestNothingBecomesACommandOfTheBridge(t *testing.T) {
@@ -141,14 +150,16 @@ func TestNothingBecomesACommandOfTheBridge(t *testing.T) {
 			&Bridge{Network: "signal", Prefix: "!signal"})
 		for _, field := range []string{"body", "formatted_body"} {
 			for line := range strings.SplitSeq(c[field].(string), "\n") {
-				require.False(t, strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "!signal"), "%q of %q", line, text)
+				if strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "!signal") {
+					t.Fatalf("%q of %q: true", line, text)
+				}
 			}
 		}
 	}
 	c := Render(core.Part{Text: "see !signal help", Quiet: true, Fold: true},
 		&Bridge{Network: "signal", Prefix: "!signal"})
-	require.Equal(t, "see !signal help", c["body"])
-	require.Equal(t, "m.text", c["msgtype"], "notices are not bridged")
+	same(t, c["body"], "see !signal help")
+	same(t, c["msgtype"], "m.text", "notices are not bridged")
 }
 
 func TestReceiptsOfABridge(t *testing.T) {
@@ -158,7 +169,7 @@ func TestReceiptsOfABridge(t *testing.T) {
 	w.Say(room, matrixtest.Ghost(alice), "hi")
 	w.barrier(t)
 	got, err := w.c.Carries()[0].Send(t.Context(), toAlice, core.Part{Text: "a", Key: "everthread-1-1-0"})
-	require.NoError(t, err)
+	must(t, err)
 	warn := map[string]any{"msgtype": "m.notice", "body": "⚠️ Your message was not bridged: no",
 		"m.relates_to": map[string]any{"m.in_reply_to": map[string]any{"event_id": got.NativeID}}}
 	w.Post(room, matrixtest.Bot, "m.room.message", warn)
@@ -181,12 +192,13 @@ func TestReceiptsOfABridge(t *testing.T) {
 	w.barrier(t)
 	var states []core.DeliveryState
 	for _, e := range w.in.of(core.InReceipt) {
-		require.Equal(t, got.NativeID, e.Target)
-		require.Equal(t, toAlice, e.Address)
+		same(t, e.Target, got.NativeID)
+		same(t, e.Address, toAlice)
 		states = append(states, e.Status.State)
 	}
-	require.ElementsMatch(t, []core.DeliveryState{"failed", "pending", "failed", "delivered", "delivered", "read"}, states)
-	require.Equal(t, "everthread-1-1-0", w.in.of(core.InReceipt)[1].Status.Key)
+	slices.Sort(states)
+	same(t, states, []core.DeliveryState{"delivered", "delivered", "failed", "failed", "pending", "read"})
+	same(t, w.in.of(core.InReceipt)[1].Status.Key, "everthread-1-1-0")
 }
 
 func TestReadMarkOnALaterMessageCountsForOurs(t *testing.T) {
@@ -196,15 +208,15 @@ func TestReadMarkOnALaterMessageCountsForOurs(t *testing.T) {
 	w.Say(room, ada, "hi")
 	w.barrier(t)
 	got, err := w.c.Send(t.Context(), toAda, core.Part{Text: "answer", Key: "k"})
-	require.NoError(t, err)
+	must(t, err)
 	later := w.Say(room, ada, "thanks")
 	w.barrier(t)
 	w.Receipt(room, later, ada)
 	w.Receipt(room, later, us)
 	eventually(t, "the receipt", func() bool { return len(w.in.of(core.InReceipt)) == 1 })
 	r := w.in.of(core.InReceipt)[0]
-	require.Equal(t, got.NativeID, r.Target)
-	require.Equal(t, &core.Status{State: core.DeliveryRead, Through: true}, r.Status)
+	same(t, r.Target, got.NativeID)
+	same(t, r.Status, &core.Status{State: core.DeliveryRead, Through: true})
 }
 
 func TestLoginOfTheBridgeIsWatched(t *testing.T) {
@@ -218,8 +230,10 @@ func TestLoginOfTheBridgeIsWatched(t *testing.T) {
 	}
 	say("BAD_CREDENTIALS")
 	eventually(t, "the problem", func() bool { return signal.Check() != nil })
-	require.ErrorContains(t, signal.Check(), "send: login")
-	require.NoError(t, w.c.Check(), "Matrix itself is well")
+	if signal.Check() == nil || !strings.Contains(signal.Check().Error(), "send: login") {
+		t.Fatalf("%v", signal.Check())
+	}
+	must(t, w.c.Check())
 	w.barrier(t)
 	w.stop()
 	w = start(t, w.Server, w.k, nil)
@@ -228,7 +242,9 @@ func TestLoginOfTheBridgeIsWatched(t *testing.T) {
 	w.SetNow(time.Now().Add(time.Minute))
 	say("CONNECTED")
 	eventually(t, "all well", func() bool { return signal.Check() == nil })
-	require.Empty(t, w.messages())
+	if got := w.messages(); len(got) > 0 {
+		t.Fatalf("%v", got)
+	}
 }
 
 func TestLinksThatWouldMakeATextTooLongAreLeftOut(t *testing.T) {
@@ -237,8 +253,12 @@ func TestLinksThatWouldMakeATextTooLongAreLeftOut(t *testing.T) {
 	long := core.Span{Kind: core.SpanLink, Start: 1991, End: 1995, Value: "https://example.org/" +
 		strings.Repeat("y", 100)}
 	c := Render(core.Part{Text: text, Spans: []core.Span{long}}, &Bridge{Network: "signal", Prefix: "!signal"})
-	require.NotContains(t, c, "formatted_body")
-	require.Contains(t, Render(core.Part{Text: text, Spans: []core.Span{long}}, nil), "formatted_body")
+	if _, ok := c["formatted_body"]; ok {
+		t.Errorf("to the bridge: %s", c)
+	}
+	if c = Render(core.Part{Text: text, Spans: []core.Span{long}}, nil); c["formatted_body"] == nil {
+		t.Errorf("to Matrix: %s", c)
+	}
 }
 
 func TestSendNotLeft(t *testing.T) {
@@ -250,13 +270,19 @@ func TestSendNotLeft(t *testing.T) {
 	c := open(t, w.Server, w.k,
 		func(o *Options) { o.HTTP = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()} })
 	_, err := c.Send(t.Context(), toAda, core.Part{Text: "one", Key: "1"})
-	require.NoError(t, err)
+	must(t, err)
 	w.Server.Stop()
 	c.opts.HTTP.CloseIdleConnections()
 	_, err = c.Send(t.Context(), toAda, core.Part{Text: "two", Key: "2"})
 	var unknown *core.Unknown
 	var permanent *core.Permanent
-	require.Error(t, err)
-	require.NotErrorAs(t, err, &unknown)
-	require.NotErrorAs(t, err, &permanent)
+	if err == nil {
+		t.Fatalf("no error")
+	}
+	if errors.As(err, &unknown) {
+		t.Fatalf("%v", err)
+	}
+	if errors.As(err, &permanent) {
+		t.Fatalf("%v", err)
+	}
 }

@@ -4,13 +4,12 @@ package matrix
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/everthread/everthread/adapters/matrix/matrixtest"
 	"github.com/everthread/everthread/core"
@@ -46,7 +45,7 @@ func rewound(t *testing.T) (*world, *device, func(*Options)) {
 	d.say(w.Server, ada, "first")
 	eventually(t, "first", func() bool { return len(w.messages()) == 1 })
 	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "hello", Key: "k"})
-	require.NoError(t, err)
+	must(t, err)
 	d.sync(t.Context())
 	w.barrier(t)
 	w.stop()
@@ -54,7 +53,7 @@ func rewound(t *testing.T) (*world, *device, func(*Options)) {
 	for _, table := range []string{"crypto_megolm_outbound_session", "crypto_megolm_inbound_session",
 		"crypto_olm_session"} {
 		_, err := c.opts.CryptoDB.Exec("DELETE FROM " + table)
-		require.NoError(t, err)
+		must(t, err)
 	}
 	d.say(w.Server, ada, "said with known keys")
 	return w, d, crypt
@@ -68,10 +67,10 @@ func TestKeysAreAskedForOverANewSession(t *testing.T) {
 	eventually(t, "what was said", func() bool { return slices.Contains(w.messages(), "said with known keys") })
 	stop()
 	out, err := w.c.Send(t.Context(), toAda, core.Part{Text: "I hear you.", Key: "l"})
-	require.NoError(t, err)
+	must(t, err)
 	last := w.Sent(d.room.id)
-	require.Equal(t, out.NativeID, last[len(last)-1].ID)
-	require.Equal(t, "I hear you.", d.read(last[len(last)-1]))
+	same(t, last[len(last)-1].ID, out.NativeID)
+	same(t, d.read(last[len(last)-1]), "I hear you.")
 }
 
 // A request for a key, or the answer to it, may be lost.
@@ -84,7 +83,9 @@ func TestKeysAreAskedForAgain(t *testing.T) {
 	w = start(t, w.Server, w.k, later)
 	w.barrier(t)
 	w.stop()
-	require.NotContains(t, w.messages(), "said with known keys")
+	if slices.Contains(w.messages(), "said with known keys") {
+		t.Fatalf("%s", w.messages())
+	}
 	w.Fail("to_device", 0, matrixtest.Failure{})
 	now = now.Add(askSoonest)
 	w = start(t, w.Server, w.k, later)
@@ -99,26 +100,32 @@ func TestARenewalThatFailsIsBegunAgain(t *testing.T) {
 	c := open(t, w.Server, w.k, crypt)
 	_, err := c.opts.CryptoDB.Exec(
 		`CREATE TRIGGER full BEFORE INSERT ON crypto_megolm_outbound_session BEGIN SELECT RAISE(FAIL, 'disk full'); END`)
-	require.NoError(t, err)
+	must(t, err)
 	_, err = c.open(t.Context())
-	require.ErrorContains(t, err, "disk full")
+	if err == nil || !strings.Contains(err.Error(), "disk full") {
+		t.Fatalf("%v", err)
+	}
 	before, err := keptAs[renewal](t.Context(), c, keyRenewal)
-	require.NoError(t, err)
-	require.NotEmpty(t, before.Salt)
+	must(t, err)
+	if len(before.Salt) == 0 {
+		t.Fatalf("empty")
+	}
 	_, err = c.opts.CryptoDB.Exec(`DROP TRIGGER full`)
-	require.NoError(t, err)
+	must(t, err)
 	w = start(t, w.Server, w.k, crypt)
 	d.answering(t)
 	eventually(t, "what was said", func() bool { return slices.Contains(w.messages(), "said with known keys") })
 	after, err := keptAs[renewal](t.Context(), w.c, keyRenewal)
-	require.NoError(t, err)
-	require.NotEqual(t, before.Salt, after.Salt)
+	must(t, err)
+	if after.Salt == before.Salt {
+		t.Fatalf("%v", after.Salt)
+	}
 	w.stop()
 	w = start(t, w.Server, w.k, crypt)
 	w.barrier(t)
-	same, err := keptAs[renewal](t.Context(), w.c, keyRenewal)
-	require.NoError(t, err)
-	require.Equal(t, after, same, "it is done once")
+	again, err := keptAs[renewal](t.Context(), w.c, keyRenewal)
+	must(t, err)
+	same(t, again, after, "it is done once")
 }
 
 func TestASecondCopyIsSpokenOf(t *testing.T) {
@@ -128,21 +135,25 @@ func TestASecondCopyIsSpokenOf(t *testing.T) {
 	now := time.Now().Add(-5 * time.Minute)
 	w = start(t, w.Server, w.k, func(o *Options) { crypt(o); o.Now = func() time.Time { return now } })
 	w.barrier(t)
-	require.NoError(t, w.c.Check())
+	must(t, w.c.Check())
 	s, err := w.c.login(t.Context())
-	require.NoError(t, err)
+	must(t, err)
 	cipher, err := s.crypto.encrypt(t.Context(), d.room, typeMessage,
 		map[string]any{"msgtype": "m.text", "body": "by another"})
-	require.NoError(t, err)
+	must(t, err)
 	_, err = w.c.opts.CryptoDB.Exec(`DELETE FROM crypto_megolm_inbound_session`) // as if its keys had been created elsewhere
-	require.NoError(t, err)
+	must(t, err)
 	w.Post(d.room.id, us, typeEncrypted, cipher)
 	w.barrier(t)
 	eventually(t, "the warning", func() bool { return w.c.Check() != nil })
-	require.ErrorIs(t, w.c.Check(), errTwin)
+	if err := w.c.Check(); !errors.Is(err, errTwin) {
+		t.Fatalf("%v", err)
+	}
 	found := w.c.Diagnose(t.Context(), "en")
-	require.True(t, slices.ContainsFunc(found, func(f core.Finding) bool {
+	if !(slices.ContainsFunc(found, func(f core.Finding) bool {
 		return !f.OK &&
 			strings.Contains(f.Detail, "a second copy")
-	}))
+	})) {
+		t.Fatalf("false")
+	}
 }

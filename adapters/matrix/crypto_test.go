@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite"
 
 	"go.uber.org/zap"
@@ -33,9 +32,9 @@ func keyStore(t *testing.T, name string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), name)+
 		"?_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)")
-	require.NoError(t, err)
+	must(t, err)
 	db.SetMaxOpenConns(1)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	t.Cleanup(func() { must(t, db.Close()) })
 	return db
 }
 
@@ -61,18 +60,18 @@ func deviceOn(t *testing.T, address, user, token string) *device {
 		CryptoDB: keyStore(t, "phone.db"), PickleKey: []byte("phone"), HTTP: (*egress.Gate)(nil).Client(address),
 		Log: zap.NewNop(), Now: time.Now, Rand: rand.Reader,
 	})
-	require.NoError(t, err)
+	must(t, err)
 	t.Cleanup(c.opts.HTTP.CloseIdleConnections)
 	s, err := c.open(t.Context())
-	require.NoError(t, err)
+	must(t, err)
 	return &device{t: t, s: s}
 }
 
 func (d *device) sync(ctx context.Context) {
 	var resp syncResponse
 	q := url.Values{"since": {d.since}, "filter": {"{}"}, "timeout": {"0"}}
-	require.NoError(d.t, d.s.get(ctx, callTimeout, q, &resp, "v3", "sync"))
-	require.NoError(d.t, d.s.crypto.sync(ctx, &resp, d.since))
+	must(d.t, d.s.get(ctx, callTimeout, q, &resp, "v3", "sync"))
+	must(d.t, d.s.crypto.sync(ctx, &resp, d.since))
 	d.since = resp.NextBatch
 }
 
@@ -80,7 +79,7 @@ func (d *device) sync(ctx context.Context) {
 func (d *device) say(hs *matrixtest.Server, user, text string) string {
 	cipher, err := d.s.crypto.encrypt(d.t.Context(), d.room, typeMessage,
 		map[string]any{"msgtype": "m.text", "body": text})
-	require.NoError(d.t, err)
+	must(d.t, err)
 	return hs.Post(d.room.id, user, typeEncrypted, cipher)
 }
 
@@ -88,10 +87,10 @@ func (d *device) say(hs *matrixtest.Server, user, text string) string {
 func (d *device) read(e matrixtest.Event) string {
 	d.sync(d.t.Context())
 	raw, err := json.Marshal(e)
-	require.NoError(d.t, err)
+	must(d.t, err)
 	in, _ := readEvent(raw)
 	_, content, err := d.s.crypto.decrypt(d.t.Context(), d.room.id, in)
-	require.NoError(d.t, err)
+	must(d.t, err)
 	return matrixtest.Event{Content: content}.Text()
 }
 
@@ -109,18 +108,22 @@ func TestAKeyThatCannotBeStoredIsNotLost(t *testing.T) {
 				name := "full_" + when
 				_, err := w.c.opts.CryptoDB.Exec("CREATE TRIGGER " + name + " BEFORE " + when + " ON " + table +
 					" BEGIN SELECT RAISE(FAIL, 'disk full'); END")
-				require.NoError(t, err)
+				must(t, err)
 			}
 			syncs := w.Calls("sync")
 			d.say(w.Server, ada, "a secret")
 			eventually(t, "more attempts", func() bool { return w.Calls("sync") > syncs+3 })
-			require.Empty(t, w.messages())
+			if got := w.messages(); len(got) > 0 {
+				t.Fatalf("%v", got)
+			}
 			for _, when := range []string{"INSERT", "UPDATE"} {
 				_, err := w.c.opts.CryptoDB.Exec("DROP TRIGGER full_" + when)
-				require.NoError(t, err)
+				must(t, err)
 			}
 			eventually(t, "the secret", func() bool { return slices.Equal(w.messages(), []string{"a secret"}) })
-			require.Empty(t, w.Sent(d.room.id), "nobody is asked to send it again")
+			if got := w.Sent(d.room.id); len(got) > 0 {
+				t.Fatalf("nobody is asked to send it again: %v", got)
+			}
 		})
 	}
 }
@@ -146,22 +149,26 @@ func TestEncryptedRoomIsReadAndAnswered(t *testing.T) {
 	w, d, crypt := encryptedWorld(t)
 	sent := d.say(w.Server, ada, "a secret")
 	eventually(t, "the secret", func() bool { return slices.Equal(w.messages(), []string{"a secret"}) })
-	require.Equal(t, sent, w.in.of(core.InMessage)[0].EventID)
-	require.NoError(t, w.c.Preview(t.Context(), toAda, "turn-1-1", "I will"))
+	same(t, w.in.of(core.InMessage)[0].EventID, sent)
+	must(t, w.c.Preview(t.Context(), toAda, "turn-1-1", "I will"))
 	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "I will keep it.", Key: "k", Preview: "turn-1-1"})
-	require.NoError(t, err)
+	must(t, err)
 	for _, e := range w.Sent(d.room.id) {
-		require.Equal(t, typeEncrypted, e.Type)
-		require.NotContains(t, string(e.Content), "keep")
+		same(t, e.Type, typeEncrypted)
+		if strings.Contains(string(e.Content), "keep") {
+			t.Fatalf("%s", string(e.Content))
+		}
 	}
 	out := w.Sent(d.room.id)
-	require.Equal(t, "I will keep it.", d.read(out[len(out)-1]))
+	same(t, d.read(out[len(out)-1]), "I will keep it.")
 
 	w.stop()
 	w = start(t, w.Server, w.k, crypt)
 	d.say(w.Server, ada, "after a restart")
 	eventually(t, "more", func() bool { return slices.Contains(w.messages(), "after a restart") })
-	require.Empty(t, w.in.of(core.InByHand), "our own words are ours after a restart")
+	if got := w.in.of(core.InByHand); len(got) > 0 {
+		t.Fatalf("our own words are ours after a restart: %v", got)
+	}
 }
 
 func TestUnreadableMessageIsAskedForOnceAndReadLater(t *testing.T) {
@@ -170,7 +177,7 @@ func TestUnreadableMessageIsAskedForOnceAndReadLater(t *testing.T) {
 	d.say(w.Server, ada, "first")
 	eventually(t, "first", func() bool { return len(w.messages()) == 1 })
 	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "hello", Key: "k"})
-	require.NoError(t, err)
+	must(t, err)
 	w.stop()
 
 	now := time.Now()
@@ -180,7 +187,9 @@ func TestUnreadableMessageIsAskedForOnceAndReadLater(t *testing.T) {
 	d.say(w.Server, ada, "the key of this is late")
 	w = start(t, w.Server, w.k, later)
 	w.barrier(t)
-	require.Len(t, w.Sent(d.room.id), 1, "not asked at once")
+	if got := w.Sent(d.room.id); len(got) != 1 {
+		t.Fatalf("not asked at once: %d, want %d: %v", len(got), 1, got)
+	}
 	w.stop()
 	now = now.Add(time.Minute)
 	w = start(t, w.Server, w.k, later)
@@ -190,7 +199,9 @@ func TestUnreadableMessageIsAskedForOnceAndReadLater(t *testing.T) {
 	w.ReleaseKeys()
 	eventually(t, "the message", func() bool { return slices.Contains(w.messages(), "the key of this is late") })
 	w.barrier(t)
-	require.Len(t, w.Sent(d.room.id), 2, "asked once")
+	if got := w.Sent(d.room.id); len(got) != 2 {
+		t.Fatalf("asked once: %d, want %d: %v", len(got), 2, got)
+	}
 }
 
 func TestLostKeysSayWhatToDo(t *testing.T) {
@@ -199,7 +210,9 @@ func TestLostKeysSayWhatToDo(t *testing.T) {
 	w.stop()
 	c := open(t, w.Server, w.k, func(o *Options) { o.CryptoDB, o.PickleKey = keyStore(t, "new.db"), []byte("pickle") })
 	err := c.Run(t.Context(), &inbox{})
-	require.ErrorContains(t, err, "log the device out")
+	if err == nil || !strings.Contains(err.Error(), "log the device out") {
+		t.Fatalf("%v", err)
+	}
 }
 
 func TestFilesOfEncryptedRooms(t *testing.T) {
@@ -209,18 +222,22 @@ func TestFilesOfEncryptedRooms(t *testing.T) {
 	eventually(t, "send it", func() bool { return len(w.messages()) == 1 })
 	a := &core.Attachment{Kind: "document", Name: "a.txt", MIME: "text/plain"}
 	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "here", Attachment: a, Data: []byte("content"), Key: "f"})
-	require.NoError(t, err)
+	must(t, err)
 	d.sync(t.Context())
 	raw, _ := json.Marshal(w.Sent(d.room.id)[0])
 	e, _ := readEvent(raw)
 	_, content, err := d.s.crypto.decrypt(t.Context(), d.room.id, e)
-	require.NoError(t, err)
+	must(t, err)
 	ref := reference(object(content))
-	require.True(t, strings.HasPrefix(ref, "{"))
+	if !strings.HasPrefix(ref, "{") {
+		t.Fatalf("false")
+	}
 	data, mime, err := w.c.Fetch(t.Context(), ref, 100)
-	require.NoError(t, err)
-	require.Equal(t, "content", string(data))
-	require.Contains(t, mime, "text/plain")
+	must(t, err)
+	same(t, string(data), "content")
+	if !strings.Contains(mime, "text/plain") {
+		t.Fatalf("%s", mime)
+	}
 }
 
 // TestOnlyEncryptedWordsCountInAnEncryptedRoom: a homeserver can send words in clear as anybody.
@@ -239,11 +256,15 @@ func TestOnlyEncryptedWordsCountInAnEncryptedRoom(t *testing.T) {
 	w.Say(d.room.id, us, "an answer that was never given")
 	d.say(w.Server, ada, "another secret")
 	w.barrier(t)
-	require.Equal(t, []string{"a secret", "another secret"}, w.messages())
-	require.Empty(t, w.in.of(core.InEdit, core.InByHand))
+	same(t, w.messages(), []string{"a secret", "another secret"})
+	if got := w.in.of(core.InEdit, core.InByHand); len(got) > 0 {
+		t.Fatalf("%v", got)
+	}
 	told := w.in.of(core.InGroup)
-	require.Len(t, told, 1, "it is said once")
-	require.Equal(t, core.SilentPlain, told[0].Silent)
+	if got := told; len(got) != 1 {
+		t.Fatalf("it is said once: %d, want %d: %v", len(got), 1, got)
+	}
+	same(t, told[0].Silent, core.SilentPlain)
 }
 
 // TestAnEventThatCannotBeReadStopsNothing: anybody can send numbers that fit in no variable, in rooms of old versions
@@ -253,14 +274,16 @@ func TestAnEventThatCannotBeReadStopsNothing(t *testing.T) {
 	w, d, _ := encryptedWorld(t)
 	for _, number := range []string{strings.Repeat("9", 400), "-1e999", "1" + strings.Repeat("0", 310)} {
 		content := json.RawMessage(`{"msgtype":"m.text","body":"odd","n":` + number + `}`)
-		require.Error(t, json.Unmarshal(content, &map[string]any{}))
+		if err := json.Unmarshal(content, &map[string]any{}); err == nil {
+			t.Fatalf("no error")
+		}
 		w.HoldKeys()
 		room := w.Direct(ada)
 		w.State(room, ada, typeHistory, "", json.RawMessage(`{"history_visibility":"shared","n":`+number+`}`))
 		w.Post(room, ada, "m.reaction", content)
 		_, err := d.s.cli.SendToDevice(t.Context(), mevent.ToDeviceDummy, &mautrix.ReqSendToDevice{
 			Messages: map[id.UserID]map[id.DeviceID]*mevent.Content{us: {"*": {VeryRaw: content}}}})
-		require.NoError(t, err)
+		must(t, err)
 		before := len(w.messages())
 		w.Say(room, ada, "plain "+number)
 		d.room.members["@gone"+number+":hs.test"] = member{membership: "invite"} // a new key for the next message

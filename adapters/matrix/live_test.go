@@ -20,8 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
@@ -47,21 +45,21 @@ func homeserver(t *testing.T) string {
 	}
 	dir := t.TempDir()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	must(t, err)
 	listen := l.Addr().String()
-	require.NoError(t, l.Close())
+	must(t, l.Close())
 	config, err := exec.Command(filepath.Join(bin, "generate-config"), "--server", "hs.test", "--ci",
 		"--dir", dir).Output()
-	require.NoError(t, err)
+	must(t, err)
 	key := filepath.Join(dir, "matrix_key.pem")
-	require.NoError(t, exec.Command(filepath.Join(bin, "generate-keys"), "--private-key", key).Run())
+	must(t, exec.Command(filepath.Join(bin, "generate-keys"), "--private-key", key).Run())
 	config = bytes.Replace(config, []byte("private_key: matrix_key.pem"), []byte("private_key: "+key), 1)
 	path := filepath.Join(dir, "dendrite.yaml")
-	require.NoError(t, os.WriteFile(path, config, 0o600))
+	must(t, os.WriteFile(path, config, 0o600))
 	cmd := exec.Command(filepath.Join(bin, "dendrite"), "--config", path, "--http-bind-address", listen,
 		"--really-enable-open-registration")
 	cmd.Dir = dir
-	require.NoError(t, cmd.Start())
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -101,24 +99,24 @@ func (p *person) call(method, path string, body, result any) {
 		time.Sleep(100 * time.Millisecond) // an external server without events to wait for
 		status, answer = p.try(method, path, body)
 	}
-	require.Equal(p.t, http.StatusOK, status, string(answer))
+	same(p.t, status, http.StatusOK, string(answer))
 	if result != nil {
-		require.NoError(p.t, json.Unmarshal(answer, result))
+		must(p.t, json.Unmarshal(answer, result))
 	}
 }
 
 func (p *person) try(method, path string, body any) (status int, answer []byte) {
 	p.t.Helper()
 	raw, err := json.Marshal(body)
-	require.NoError(p.t, err)
+	must(p.t, err)
 	req, err := http.NewRequest(method, p.address+"/_matrix/client/"+path, bytes.NewReader(raw))
-	require.NoError(p.t, err)
+	must(p.t, err)
 	req.Header.Set("Authorization", "Bearer "+p.token)
 	resp, err := http.DefaultClient.Do(req)
-	require.NoError(p.t, err)
+	must(p.t, err)
 	defer resp.Body.Close()
 	answer, err = io.ReadAll(resp.Body)
-	require.NoError(p.t, err)
+	must(p.t, err)
 	return resp.StatusCode, answer
 }
 
@@ -161,11 +159,11 @@ func TestRealHomeserver(t *testing.T) {
 			Keeper: k, CryptoDB: db, PickleKey: []byte("pickle"), HTTP: (*egress.Gate)(nil).Client(address),
 			Log: zap.NewNop(), Now: time.Now, Rand: rand.Reader,
 		})
-		require.NoError(t, err)
+		must(t, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- c.Run(ctx, in) }()
-		return c, func() { cancel(); require.NoError(t, <-done) }
+		return c, func() { cancel(); must(t, <-done) }
 	}
 	c, stop := begin()
 	to := core.Address{Channel: Name, Account: bot.id, External: ada.id}
@@ -179,13 +177,13 @@ func TestRealHomeserver(t *testing.T) {
 		})
 	}
 	heard("first words")
-	require.NoError(t, c.Preview(t.Context(), to, "turn-1-1", "Hel"))
-	require.NoError(t, c.Preview(t.Context(), to, "turn-1-1", "Hello"))
+	must(t, c.Preview(t.Context(), to, "turn-1-1", "Hel"))
+	must(t, c.Preview(t.Context(), to, "turn-1-1", "Hello"))
 	sent, err := c.Send(t.Context(), to, core.Part{Text: "Hello there", Key: "everthread-1-1-0", Preview: "turn-1-1"})
-	require.NoError(t, err)
-	same, err := c.Send(t.Context(), to, core.Part{Text: "Hello there", Key: "everthread-1-1-0", Preview: "turn-1-1"})
-	require.NoError(t, err)
-	require.Equal(t, sent, same)
+	must(t, err)
+	again, err := c.Send(t.Context(), to, core.Part{Text: "Hello there", Key: "everthread-1-1-0", Preview: "turn-1-1"})
+	must(t, err)
+	same(t, again, sent)
 	ada.call("POST", fmt.Sprintf("v3/rooms/%s/receipt/m.read/%s", url.PathEscape(room), sent.NativeID), struct{}{}, nil)
 	eventually(t, "read", func() bool {
 		return slices.ContainsFunc(in.of(core.InReceipt), func(e core.Inbound) bool {
@@ -202,7 +200,9 @@ func TestRealHomeserver(t *testing.T) {
 	}
 	c, stop = begin()
 	heard(want...)
-	require.Len(t, in.of(core.InMessage), 701, "nothing twice")
+	if got := in.of(core.InMessage); len(got) != 701 {
+		t.Fatalf("nothing twice: %d, want %d: %v", len(got), 701, got)
+	}
 
 	phone := deviceOn(t, address, ada.id, ada.token)
 	phone.room = room0(ada.chat(bot.id, true), ada.id, bot.id)
@@ -213,23 +213,29 @@ func TestRealHomeserver(t *testing.T) {
 		return err == nil && r.encrypted
 	})
 	cipher, err := phone.s.crypto.encrypt(t.Context(), phone.room, typeMessage, message0("a secret"))
-	require.NoError(t, err)
+	must(t, err)
 	ada.send(phone.room.id, typeEncrypted, cipher)
 	heard("a secret")
 	got, err := c.Send(t.Context(), to, core.Part{Text: "kept", Key: "everthread-1-2-0"})
-	require.NoError(t, err)
+	must(t, err)
 	var raw json.RawMessage
 	ada.call("GET", fmt.Sprintf("v3/rooms/%s/event/%s", url.PathEscape(phone.room.id), got.NativeID), nil, &raw)
 	phone.sync(t.Context())
 	e, _ := readEvent(raw)
 	_, content, err := phone.s.crypto.decrypt(t.Context(), phone.room.id, e)
-	require.NoError(t, err)
-	require.Contains(t, string(content), "kept")
+	must(t, err)
+	if !strings.Contains(string(content), "kept") {
+		t.Fatalf("%s", string(content))
+	}
 	for _, f := range c.Diagnose(t.Context(), "en") {
-		require.True(t, f.OK || strings.Contains(f.Detail, "cross-signing"), f.Detail)
+		if !f.OK && !strings.Contains(f.Detail, "cross-signing") {
+			t.Fatal(f.Detail)
+		}
 	}
 	stop()
-	require.Empty(t, in.of(core.InByHand))
+	if got := in.of(core.InByHand); len(got) > 0 {
+		t.Fatalf("%v", got)
+	}
 }
 
 func room0(id string, users ...string) room {

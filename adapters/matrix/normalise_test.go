@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/stretchr/testify/require"
 
 	"github.com/everthread/everthread/core"
 )
@@ -62,28 +61,32 @@ func (rec recording) replay(now time.Time) []core.Inbound {
 func TestNormaliseGolden(t *testing.T) {
 	t.Parallel()
 	inputs, err := filepath.Glob("testdata/*.in.json")
-	require.NoError(t, err)
-	require.NotEmpty(t, inputs)
+	must(t, err)
+	if len(inputs) == 0 {
+		t.Fatalf("empty")
+	}
 	for _, path := range inputs {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
 			raw, err := os.ReadFile(path)
-			require.NoError(t, err)
+			must(t, err)
 			var rec recording
-			require.NoError(t, json.Unmarshal(raw, &rec))
+			must(t, json.Unmarshal(raw, &rec))
 			got := rec.replay(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC))
 			for i := range got {
-				require.NotEmpty(t, got[i].Raw)
+				if len(got[i].Raw) == 0 {
+					t.Fatalf("empty")
+				}
 				got[i].Raw = nil
 			}
 			out, err := json.MarshalIndent(got, "", " ")
-			require.NoError(t, err)
+			must(t, err)
 			golden := strings.Replace(path, ".in.json", ".out.json", 1)
 			if *update {
-				require.NoError(t, os.WriteFile(golden, append(out, '\n'), 0o644))
+				must(t, os.WriteFile(golden, append(out, '\n'), 0o644))
 			}
 			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
+			must(t, err)
 			if diff := cmp.Diff(strings.TrimSpace(string(want)), string(out)); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
@@ -101,15 +104,19 @@ func TestCapturedTraffic(t *testing.T) {
 	}
 	for _, path := range files {
 		raw, err := os.ReadFile(path)
-		require.NoError(t, err)
+		must(t, err)
 		var resp syncResponse
-		require.NoError(t, json.Unmarshal(raw, &resp))
+		must(t, json.Unmarshal(raw, &resp))
 		for id, j := range resp.Rooms.Join {
 			rec := recording{Self: "@gatewaybot:hs.test", State: j.State.Events, Events: j.Timeline.Events}
 			for _, in := range rec.replay(time.Now()) {
-				require.Equal(t, "signal", in.Address.Channel, "%s %s", path, id)
-				require.Len(t, in.Address.External, 36, "a person's id")
-				require.NotContains(t, in.Text, "portal room", "the bot's words are nobody's")
+				same(t, in.Address.Channel, "signal", "%s %s", path, id)
+				if got := in.Address.External; len(got) != 36 {
+					t.Fatalf("a person's id: %d, want %d: %v", len(got), 36, got)
+				}
+				if strings.Contains(in.Text, "portal room") {
+					t.Fatalf("the bot's words are nobody's: %s", in.Text)
+				}
 			}
 		}
 	}

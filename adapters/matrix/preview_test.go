@@ -2,10 +2,9 @@ package matrix
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/everthread/everthread/adapters/matrix/matrixtest"
 	"github.com/everthread/everthread/core"
@@ -52,46 +51,50 @@ func talking(t *testing.T) (*world, string) {
 func TestAnswerTakesThePlaceOfItsPreview(t *testing.T) {
 	t.Parallel()
 	w, room := talking(t)
-	require.NoError(t, w.c.Preview(t.Context(), toAda, "turn-1-1", "Once upon"))
-	require.NoError(t, w.c.Preview(t.Context(), toAda, "turn-1-1", "Once **upon** a time"))
-	require.Equal(t, []string{"Once upon a time"}, screen(w, room))
+	must(t, w.c.Preview(t.Context(), toAda, "turn-1-1", "Once upon"))
+	must(t, w.c.Preview(t.Context(), toAda, "turn-1-1", "Once **upon** a time"))
+	same(t, screen(w, room), []string{"Once upon a time"})
 	first, err := w.c.Send(t.Context(), toAda, core.Part{Text: "Once upon a time.", Key: "p-0", Preview: "turn-1-1"})
-	require.NoError(t, err)
+	must(t, err)
 	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "The end.", Key: "p-1"})
-	require.NoError(t, err)
-	require.NoError(t, w.c.Preview(t.Context(), toAda, "turn-1-1", "Once upon a late frame"))
+	must(t, err)
+	must(t, w.c.Preview(t.Context(), toAda, "turn-1-1", "Once upon a late frame"))
 	again, err := w.c.Send(t.Context(), toAda, core.Part{Text: "Once upon a time.", Key: "p-0", Preview: "turn-1-1"})
-	require.NoError(t, err)
-	require.Equal(t, first, again)
-	require.Equal(t, []string{"Once upon a time.", "The end."}, screen(w, room))
+	must(t, err)
+	same(t, again, first)
+	same(t, screen(w, room), []string{"Once upon a time.", "The end."})
 	w.barrier(t)
-	require.Empty(t, w.in.of(core.InByHand, core.InEdit), "our own edits are ours")
+	if got := w.in.of(core.InByHand, core.InEdit); len(got) > 0 {
+		t.Fatalf("our own edits are ours: %v", got)
+	}
 }
 
 func TestPreviewGoesOnAfterACrash(t *testing.T) {
 	t.Parallel()
 	w, room := talking(t)
-	require.NoError(t, w.c.Preview(t.Context(), toAda, "turn-1-2", "Half an ans"))
+	must(t, w.c.Preview(t.Context(), toAda, "turn-1-2", "Half an ans"))
 	w.stop()
 	w = start(t, w.Server, w.k, nil)
-	require.NoError(t, w.c.Preview(t.Context(), toAda, "turn-1-2", "Half an answer, and"))
+	must(t, w.c.Preview(t.Context(), toAda, "turn-1-2", "Half an answer, and"))
 	w.stop()
 	w = start(t, w.Server, w.k, nil)
 	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "A whole answer.", Key: "q-0", Preview: "turn-1-2"})
-	require.NoError(t, err)
-	require.Equal(t, []string{"A whole answer."}, screen(w, room))
+	must(t, err)
+	same(t, screen(w, room), []string{"A whole answer."})
 }
 
 func TestPreviewWhoseIdWasLostIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	w, room := talking(t)
 	w.Fail("send", 1, matrixtest.Failure{Drop: true})
-	require.Error(t, w.c.Preview(t.Context(), toAda, "turn-1-3", "It was there"))
+	if err := w.c.Preview(t.Context(), toAda, "turn-1-3", "It was there"); err == nil {
+		t.Fatalf("no error")
+	}
 	w.stop()
 	w = start(t, w.Server, w.k, nil)
 	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "All of it was there.", Key: "s-0", Preview: "turn-1-3"})
-	require.NoError(t, err)
-	require.Equal(t, []string{"All of it was there."}, screen(w, room))
+	must(t, err)
+	same(t, screen(w, room), []string{"All of it was there."})
 }
 
 // A homeserver may forget a transaction whose request was interrupted, and still carry it
@@ -103,9 +106,13 @@ func TestWhatIsThereAlreadyIsNotSentAgain(t *testing.T) {
 	w.Fail("send", 1, matrixtest.Failure{Drop: true})
 	_, err := w.c.Send(t.Context(), toAda, part)
 	var unknown *core.Unknown
-	require.ErrorAs(t, err, &unknown)
+	if !errors.As(err, &unknown) {
+		t.Fatalf("%v", err)
+	}
 	w.Fail("send", 1, matrixtest.Failure{Drop: true})
-	require.Error(t, w.c.Preview(t.Context(), toAda, "turn-1-4", "Shown"))
+	if err := w.c.Preview(t.Context(), toAda, "turn-1-4", "Shown"); err == nil {
+		t.Fatalf("no error")
+	}
 	w.stop()
 	w.ForgetTransactions()
 	for n := range 250 { // a talkative person
@@ -114,19 +121,21 @@ func TestWhatIsThereAlreadyIsNotSentAgain(t *testing.T) {
 	w = start(t, w.Server, w.k, nil)
 	part.Again = true
 	first, err := w.c.Send(t.Context(), toAda, part)
-	require.NoError(t, err)
-	require.Equal(t, w.Sent(room)[len(w.Sent(room))-2].ID, first.NativeID)
+	must(t, err)
+	same(t, first.NativeID, w.Sent(room)[len(w.Sent(room))-2].ID)
 	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "Shown and done.", Key: "o-1", Preview: "turn-1-4"})
-	require.NoError(t, err)
-	require.Equal(t, []string{"Only once.", "Shown and done."}, screen(w, room))
+	must(t, err)
+	same(t, screen(w, room), []string{"Only once.", "Shown and done."})
 	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "Never arrived.", Key: "o-2", Again: true})
-	require.NoError(t, err)
-	require.Equal(t, []string{"Only once.", "Shown and done.", "Never arrived."}, screen(w, room))
+	must(t, err)
+	same(t, screen(w, room), []string{"Only once.", "Shown and done.", "Never arrived."})
 }
 
 func TestBridgesAreNotStreamedTo(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	_, streams := w.c.Carries()[0].(core.Streamer)
-	require.False(t, streams)
+	if streams {
+		t.Fatalf("true")
+	}
 }

@@ -1,10 +1,9 @@
 package matrix
 
 import (
+	"errors"
 	"fmt"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/everthread/everthread/adapters/matrix/matrixtest"
 	"github.com/everthread/everthread/core"
@@ -71,26 +70,36 @@ func TestWhoCanReadARoomDecidesWhatIsSaid(t *testing.T) {
 			w.Member(room, us, "join")
 			w.barrier(t)
 			_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "the reminder", Key: "r"})
-			require.NoError(t, err)
-			require.Len(t, w.Sent(own), 1, "a join moved the person")
+			must(t, err)
+			if got := w.Sent(own); len(got) != 1 {
+				t.Fatalf("a join moved the person: %d, want %d: %v", len(got), 1, got)
+			}
 
 			for i := range 2 {
 				w.Say(room, ada, fmt.Sprint("said there ", i))
 			}
 			w.barrier(t)
 			if c.mine {
-				require.Len(t, w.messages(), 3)
+				if got := w.messages(); len(got) != 3 {
+					t.Fatalf("%d, want %d: %v", len(got), 3, got)
+				}
 				return
 			}
-			require.Equal(t, []string{"mine"}, w.messages())
+			same(t, w.messages(), []string{"mine"})
 			told := w.in.of(core.InGroup)
-			require.Len(t, told, 1, "it is said once")
-			require.Equal(t, c.says, told[0].Silent)
-			require.Equal(t, room, told[0].Address.External)
+			if got := told; len(got) != 1 {
+				t.Fatalf("it is said once: %d, want %d: %v", len(got), 1, got)
+			}
+			same(t, told[0].Silent, c.says)
+			same(t, told[0].Address.External, room)
 			_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "the answer", Key: "a"})
-			require.NoError(t, err)
-			require.Len(t, w.Sent(own), 2)
-			require.Empty(t, w.Sent(room))
+			must(t, err)
+			if got := w.Sent(own); len(got) != 2 {
+				t.Fatalf("%d, want %d: %v", len(got), 2, got)
+			}
+			if got := w.Sent(room); len(got) > 0 {
+				t.Fatalf("%v", got)
+			}
 		})
 	}
 }
@@ -106,12 +115,16 @@ func TestARoomThatOpensGetsNothingMore(t *testing.T) {
 	w.barrier(t)
 	var gone *core.Unreachable
 	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "private", Key: "p"})
-	require.ErrorAs(t, err, &gone)
-	require.ErrorAs(t, w.c.Preview(t.Context(), toAda, "turn-1-1", "private"), &gone)
+	if !errors.As(err, &gone) {
+		t.Fatalf("%v", err)
+	}
+	if err := w.c.Preview(t.Context(), toAda, "turn-1-1", "private"); !errors.As(err, &gone) {
+		t.Fatalf("%v", err)
+	}
 	w.State(room, ada, typeHistory, "", map[string]any{"history_visibility": "shared"})
 	w.Say(room, ada, "mine again")
 	w.barrier(t)
-	require.Equal(t, []string{"mine", "mine again"}, w.messages())
+	same(t, w.messages(), []string{"mine", "mine again"})
 }
 
 func TestAPortalWithAThirdPersonIsAGroup(t *testing.T) {
@@ -123,8 +136,10 @@ func TestAPortalWithAThirdPersonIsAGroup(t *testing.T) {
 	w.Member(room, mallory, "join")
 	w.Say(room, matrixtest.Ghost(alice), "overheard")
 	w.barrier(t)
-	require.Equal(t, []string{"alone"}, w.messages())
+	same(t, w.messages(), []string{"alone"})
 	var gone *core.Unreachable
 	_, err := w.c.Carries()[0].Send(t.Context(), toAlice, core.Part{Text: "private", Key: "p"})
-	require.ErrorAs(t, err, &gone)
+	if !errors.As(err, &gone) {
+		t.Fatalf("%v", err)
+	}
 }

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/everthread/everthread/core"
 )
 
@@ -18,10 +16,10 @@ func renewedWorld(t *testing.T, at time.Time, lost ...[2]string) (*world, string
 	w, room := talking(t)
 	for _, part := range lost {
 		_, err := w.c.Send(t.Context(), toAda, core.Part{Text: part[1], Key: part[0]})
-		require.NoError(t, err)
+		must(t, err)
 	}
 	w.stop()
-	require.NoError(t, w.k.SetState(t.Context(), map[string]string{keyRenewal: fmt.Sprintf(`{"salt":"r0-","at":%d}`,
+	must(t, w.k.SetState(t.Context(), map[string]string{keyRenewal: fmt.Sprintf(`{"salt":"r0-","at":%d}`,
 		at.UnixMilli())}))
 	return start(t, w.Server, w.k, nil), room
 }
@@ -30,13 +28,13 @@ func renewedWorld(t *testing.T, at time.Time, lost ...[2]string) (*world, string
 func TestAnAnswerAfterARestoreIsNoRepeat(t *testing.T) {
 	t.Parallel()
 	w, room := renewedWorld(t, time.Time{}, [2]string{"everthread-1-5-0", "Lost."})
-	require.NoError(t, w.c.Preview(t.Context(), toAda, "turn-1-4", "Ano"))
+	must(t, w.c.Preview(t.Context(), toAda, "turn-1-4", "Ano"))
 	first, err := w.c.Send(t.Context(), toAda, core.Part{Text: "Another.", Key: "everthread-1-5-0", Preview: "turn-1-4"})
-	require.NoError(t, err)
+	must(t, err)
 	again, err := w.c.Send(t.Context(), toAda, core.Part{Text: "Another.", Key: "everthread-1-5-0", Preview: "turn-1-4"})
-	require.NoError(t, err)
-	require.Equal(t, first, again)
-	require.Equal(t, []string{"Lost.", "Another."}, screen(w, room))
+	must(t, err)
+	same(t, again, first)
+	same(t, screen(w, room), []string{"Lost.", "Another."})
 }
 
 // A delivery that was pending at the time of the backup may have arrived since.
@@ -45,14 +43,14 @@ func TestWhatWasOnItsWayBeforeARestoreMayBeARepeat(t *testing.T) {
 	w, room := renewedWorld(t, time.Now(), [2]string{"everthread-1-5-0", "On its way."})
 	for range 2 {
 		_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "On its way.", Key: "everthread-1-5-0", Again: true})
-		require.NoError(t, err)
+		must(t, err)
 	}
 	w.SetNow(time.Now().Add(time.Minute))
 	w.Say(room, ada, "what is new?")
 	w.barrier(t)
 	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "New.", Key: "everthread-1-6-0"})
-	require.NoError(t, err)
-	require.Equal(t, []string{"On its way.", "On its way.\n\n(may be a repeat)", "New."}, screen(w, room))
+	must(t, err)
+	same(t, screen(w, room), []string{"On its way.", "On its way.\n\n(may be a repeat)", "New."})
 }
 
 func TestStatusesNameThePartsOfThisStore(t *testing.T) {
@@ -60,10 +58,12 @@ func TestStatusesNameThePartsOfThisStore(t *testing.T) {
 	for txn, want := range map[string]string{"r0-everthread-1-5-0": "everthread-1-5-0", "everthread-1-5-0": "", "": ""} {
 		raw, err := json.Marshal(map[string]any{"status": "SUCCESS", "relates_to_txn_id": txn,
 			"m.relates_to": map[string]string{"rel_type": "m.reference", "event_id": "$e"}})
-		require.NoError(t, err)
+		must(t, err)
 		in, ok := status(scene{renewal: renewal{Salt: "r0-"}}, core.Inbound{}, event{Type: typeStatus, Content: raw})
-		require.True(t, ok)
-		require.Equal(t, want, in.Status.Key, txn)
+		if !ok {
+			t.Fatalf("false")
+		}
+		same(t, in.Status.Key, want, txn)
 	}
 }
 
@@ -74,14 +74,14 @@ func TestAnswersAreMarkedWhereALostLifeWrote(t *testing.T) {
 	later := func(o *Options) { o.Now = func() time.Time { return now } }
 	w, room := talking(t)
 	since, err := w.k.State(t.Context(), keySync)
-	require.NoError(t, err)
+	must(t, err)
 	w.Say(room, ada, "what a day")
 	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "A day.", Key: "everthread-1-5-0"})
-	require.NoError(t, err)
+	must(t, err)
 	w.stop()
 	now = now.Add(time.Minute)
 	renewed := fmt.Sprintf(`{"salt":"r0-","at":%d}`, now.UnixMilli())
-	require.NoError(t, w.k.SetState(t.Context(), map[string]string{keyRenewal: renewed, keySync: since}))
+	must(t, w.k.SetState(t.Context(), map[string]string{keyRenewal: renewed, keySync: since}))
 	for n, more := range []string{"", "", "and a night"} {
 		w.SetNow(now.Add(time.Minute))
 		w = start(t, w.Server, w.k, later) // the state is stored
@@ -90,9 +90,8 @@ func TestAnswersAreMarkedWhereALostLifeWrote(t *testing.T) {
 		}
 		w.barrier(t)
 		_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "A day.", Key: fmt.Sprint("everthread-1-6-", n)})
-		require.NoError(t, err)
+		must(t, err)
 		w.stop()
 	}
-	require.Equal(t, []string{"A day.", "A day.\n\n(may be a repeat)", "A day.\n\n(may be a repeat)", "A day."},
-		screen(w, room))
+	same(t, screen(w, room), []string{"A day.", "A day.\n\n(may be a repeat)", "A day.\n\n(may be a repeat)", "A day."})
 }

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"go.uber.org/zap"
@@ -47,9 +47,9 @@ func TestRender(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			got := Render(core.Part{Text: c.text, Spans: c.spans, Fold: c.fold}, nil)
-			require.Equal(t, c.text, got["body"])
+			same(t, got["body"], c.text)
 			html, _ := got["formatted_body"].(string)
-			require.Equal(t, c.html, html)
+			same(t, html, c.html)
 		})
 	}
 }
@@ -100,16 +100,20 @@ func TestSameKeyIsTheSameMessage(t *testing.T) {
 	p := core.Part{Text: "once", Key: "everthread-1-7-0", Reply: "$event1"}
 	var unknown *core.Unknown
 	_, err := w.c.Send(t.Context(), toAda, p)
-	require.ErrorAs(t, err, &unknown)
+	if !errors.As(err, &unknown) {
+		t.Fatalf("%v", err)
+	}
 	got, err := w.c.Send(t.Context(), toAda, p)
-	require.NoError(t, err)
+	must(t, err)
 	sent := w.Sent(room)
-	require.Len(t, sent, 1)
-	require.Equal(t, sent[0].ID, got.NativeID)
+	if got := sent; len(got) != 1 {
+		t.Fatalf("%d, want %d: %v", len(got), 1, got)
+	}
+	same(t, got.NativeID, sent[0].ID)
 	var c map[string]any
-	require.NoError(t, json.Unmarshal(sent[0].Content, &c))
-	require.Equal(t, map[string]any{}, c["m.mentions"])
-	require.Equal(t, "$event1", c["m.relates_to"].(map[string]any)["m.in_reply_to"].(map[string]any)["event_id"])
+	must(t, json.Unmarshal(sent[0].Content, &c))
+	same(t, c["m.mentions"], map[string]any{})
+	same(t, c["m.relates_to"].(map[string]any)["m.in_reply_to"].(map[string]any)["event_id"], "$event1")
 }
 
 // The thread of a question is that of its answer and of its preview.
@@ -117,16 +121,18 @@ func TestThread(t *testing.T) {
 	t.Parallel()
 	in := readContent(t, typeMessage, `{"msgtype":"m.text","body":"in a thread","m.relates_to":{"rel_type":"m.thread",
 		"event_id":"$root","is_falling_back":true,"m.in_reply_to":{"event_id":"$last"}}}`)
-	require.Equal(t, "$root", in.Address.Place)
-	require.Nil(t, in.Quote)
+	same(t, in.Address.Place, "$root")
+	if in.Quote != nil {
+		t.Fatalf("%v", in.Quote)
+	}
 	w, room := talking(t)
 	to := toAda
 	to.Place = "$root"
-	require.NoError(t, w.c.Preview(t.Context(), to, "turn-1-1", "so far"))
+	must(t, w.c.Preview(t.Context(), to, "turn-1-1", "so far"))
 	for _, p := range []core.Part{{Text: "answer", Key: "1", Place: "$root", Preview: "turn-1-1"},
 		{Text: "more", Key: "2", Place: "$root", Reply: "$x"}, {Text: "elsewhere", Key: "3"}} {
 		_, err := w.c.Send(t.Context(), to, p)
-		require.NoError(t, err)
+		must(t, err)
 	}
 	var got []string
 	for _, sent := range w.Sent(room) {
@@ -140,19 +146,19 @@ func TestThread(t *testing.T) {
 				} `json:"m.in_reply_to"`
 			} `json:"m.relates_to"`
 		}
-		require.NoError(t, json.Unmarshal(sent.Content, &c))
+		must(t, json.Unmarshal(sent.Content, &c))
 		r := c.Relates
 		got = append(got, fmt.Sprintf("%s %t %s", r.Type, r.Fallback, r.Reply.Event))
 		if r.Type == "m.thread" {
-			require.Equal(t, "$root", r.Event)
+			same(t, r.Event, "$root")
 		}
 	}
-	require.Equal(t, []string{"m.thread true $root", "m.replace false ", "m.thread false $x", " false "}, got)
+	same(t, got, []string{"m.thread true $root", "m.replace false ", "m.thread false $x", " false "})
 }
 
 func TestQuietIsANoticeInNativeRooms(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "m.notice", Render(core.Part{Text: "x", Quiet: true}, nil)["msgtype"])
+	same(t, Render(core.Part{Text: "x", Quiet: true}, nil)["msgtype"], "m.notice")
 }
 
 func TestRetryAfterOfHeaderAndBody(t *testing.T) {
@@ -161,22 +167,26 @@ func TestRetryAfterOfHeaderAndBody(t *testing.T) {
 	var wait *core.RetryAfter
 	w.Fail("send", 1, matrixtest.Failure{Code: http.StatusTooManyRequests, Err: "M_LIMIT_EXCEEDED", RetryAfter: 4000})
 	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "x", Key: "1"})
-	require.ErrorAs(t, err, &wait)
-	require.Equal(t, 4*time.Second, wait.After)
+	if !errors.As(err, &wait) {
+		t.Fatalf("%v", err)
+	}
+	same(t, wait.After, 4*time.Second)
 	w.Fail("send", 1, matrixtest.Failure{Code: http.StatusTooManyRequests, Err: "M_LIMIT_EXCEEDED"})
 	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "x", Key: "1"})
-	require.ErrorAs(t, err, &wait)
-	require.Equal(t, time.Second, wait.After)
+	if !errors.As(err, &wait) {
+		t.Fatalf("%v", err)
+	}
+	same(t, wait.After, time.Second)
 }
 
 func TestTypingEndsWithTheAnswer(t *testing.T) {
 	t.Parallel()
 	w, room := talking(t)
-	require.NoError(t, w.c.Typing(t.Context(), toAda, ""))
+	must(t, w.c.Typing(t.Context(), toAda, ""))
 	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "x", Key: "1"})
-	require.NoError(t, err)
+	must(t, err)
 	typed := slices.DeleteFunc(w.Marks(), func(m string) bool { return !strings.HasPrefix(m, "typing") })
-	require.Equal(t, []string{"typing " + room + " true", "typing " + room + " false"}, typed)
+	same(t, typed, []string{"typing " + room + " true", "typing " + room + " false"})
 }
 
 func TestFilesGoBothWays(t *testing.T) {
@@ -187,25 +197,33 @@ func TestFilesGoBothWays(t *testing.T) {
 		{Kind: "document", Name: "a.pdf", MIME: "application/pdf"}} {
 		_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "caption", Attachment: &a, Data: []byte("data of " + a.Name),
 			Key: a.Name})
-		require.NoError(t, err)
+		must(t, err)
 		sent := w.Sent(room)
 		last := sent[len(sent)-1]
 		f := object(last.Content)
 		body, files := content(f, false, "")
-		require.Contains(t, body, "caption")
-		require.Equal(t, a.Kind, files[0].Kind)
-		require.Equal(t, a.Name, files[0].Name)
+		if !strings.Contains(body, "caption") {
+			t.Fatalf("%s", body)
+		}
+		same(t, files[0].Kind, a.Kind)
+		same(t, files[0].Name, a.Name)
 		data, _, err := w.c.Fetch(t.Context(), files[0].Ref, 0)
-		require.NoError(t, err)
-		require.Equal(t, "data of "+a.Name, string(data))
+		must(t, err)
+		same(t, string(data), "data of "+a.Name)
 	}
 	var permanent *core.Permanent
 	_, _, err := w.c.Fetch(t.Context(), w.AddMedia([]byte("too long")), 3)
-	require.ErrorAs(t, err, &permanent)
-	require.ErrorIs(t, err, core.ErrTooLarge)
+	if !errors.As(err, &permanent) {
+		t.Fatalf("%v", err)
+	}
+	if !errors.Is(err, core.ErrTooLarge) {
+		t.Fatalf("%v", err)
+	}
 	for _, ref := range []string{"mxc://hs.test/none", "mxc://", "https://example.org/x", "{}", "{", "mxc://a/b/c"} {
 		_, _, err := w.c.Fetch(t.Context(), ref, 0)
-		require.ErrorAs(t, err, &permanent, ref)
+		if !errors.As(err, &permanent) {
+			t.Fatalf("%v: %v", ref, err)
+		}
 	}
 }
 
@@ -219,16 +237,26 @@ func TestDiagnose(t *testing.T) {
 	var all []string
 	for _, f := range c.Diagnose(t.Context(), "en") {
 		all = append(all, f.Detail)
-		require.True(t, f.OK || strings.Contains(f.Detail, "encrypted rooms"), f.Detail)
+		if !f.OK && !strings.Contains(f.Detail, "encrypted rooms") {
+			t.Fatal(f.Detail)
+		}
 	}
-	require.Contains(t, strings.Join(all, "\n"), "2 rooms, 1 direct chats, 1 of bridges")
+	if !strings.Contains(strings.Join(all, "\n"), "2 rooms, 1 direct chats, 1 of bridges") {
+		t.Fatalf("%s", strings.Join(all, "\n"))
+	}
 	for _, f := range c.Diagnose(t.Context(), "de") {
-		require.NotContains(t, all, f.Detail)
+		if slices.Contains(all, f.Detail) {
+			t.Fatalf("%s", all)
+		}
 	}
 	s.Revoke()
 	found := c.Diagnose(t.Context(), "en")
-	require.False(t, found[len(found)-1].OK)
-	require.Contains(t, found[len(found)-1].Detail, "log in again")
+	if found[len(found)-1].OK {
+		t.Fatalf("true")
+	}
+	if !strings.Contains(found[len(found)-1].Detail, "log in again") {
+		t.Fatalf("%s", found[len(found)-1].Detail)
+	}
 }
 
 func TestOptionsAreChecked(t *testing.T) {
@@ -236,7 +264,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	good := Options{Config: Config{Homeserver: "https://hs.test", UserID: us, AccessToken: "x"}, Keeper: newKeeper(nil),
 		Log: zap.NewNop()}
 	_, err := New(good)
-	require.NoError(t, err)
+	must(t, err)
 	for want, change := range map[string]func(*Options){
 		"homeserver":    func(o *Options) { o.Homeserver = "hs.test" },
 		"user_id":       func(o *Options) { o.UserID = "assistant" },
@@ -250,6 +278,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		o := good
 		change(&o)
 		_, err := New(o)
-		require.ErrorContains(t, err, want)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Fatalf("%v", err)
+		}
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/everthread/everthread/adapters/matrix/matrixtest"
 	"github.com/everthread/everthread/core"
@@ -69,7 +70,26 @@ func texts(in []core.Inbound) []string {
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	require.Eventually(t, holds, 15*time.Second, 5*time.Millisecond, what)
+	for end := time.Now().Add(15 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within 15 s", what)
+		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// same fails unless got equals want; about says what they are.
+func same(t testing.TB, got, want any, about ...any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateErrors()); diff != "" {
+		t.Fatalf("%v -want +got:\n%s", about, diff)
+	}
 }
 
 // world is a running channel on a homeserver.
@@ -92,7 +112,7 @@ func start(t *testing.T, s *matrixtest.Server, k *keeper, change func(*Options))
 	w.stop = func() {
 		once.Do(func() {
 			cancel()
-			require.NoError(t, <-done)
+			must(t, <-done)
 		})
 	}
 	t.Cleanup(w.stop)
@@ -139,8 +159,8 @@ func TestMessageWithInvitationIsNotLost(t *testing.T) {
 	w.Say(room, ada, "first words")
 	eventually(t, "the message", func() bool { return slices.Equal(w.messages(), []string{"first words"}) })
 	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "welcome", Key: "k1"})
-	require.NoError(t, err)
-	require.Equal(t, "join", w.Membership(room, us))
+	must(t, err)
+	same(t, w.Membership(room, us), "join")
 }
 
 func TestInvitationOfStrangersIsLeftOpen(t *testing.T) {
@@ -148,8 +168,10 @@ func TestInvitationOfStrangersIsLeftOpen(t *testing.T) {
 	w := begin(t)
 	evil := w.Invite("@eve:evil.test")
 	w.barrier(t)
-	require.Equal(t, "invite", w.Membership(evil, us))
-	require.Empty(t, w.messages())
+	same(t, w.Membership(evil, us), "invite")
+	if got := w.messages(); len(got) > 0 {
+		t.Fatalf("%v", got)
+	}
 }
 
 func TestInvitationIsTriedAgain(t *testing.T) {
@@ -186,8 +208,10 @@ func TestFirstSyncSkipsHistory(t *testing.T) {
 	w := start(t, s, newKeeper(nil), nil)
 	eventually(t, "both", func() bool { return len(w.messages()) >= 2 })
 	w.barrier(t)
-	require.ElementsMatch(t, []string{"just now", "with the invitation"}, w.messages())
-	require.Empty(t, w.in.of(core.InGroup), "that we are in a group is no news")
+	same(t, slices.Sorted(slices.Values(w.messages())), []string{"just now", "with the invitation"})
+	if got := w.in.of(core.InGroup); len(got) > 0 {
+		t.Fatalf("that we are in a group is no news: %v", got)
+	}
 }
 
 func message0(text string) map[string]any { return map[string]any{"msgtype": "m.text", "body": text} }
@@ -209,9 +233,11 @@ func TestGapOfTenThousandEvents(t *testing.T) {
 	}
 	w := start(t, s, k, nil)
 	eventually(t, "all of them", func() bool { return len(w.messages()) == len(want) })
-	require.Equal(t, want, w.messages())
-	require.Equal(t, 1, w.in.batches, "in one batch")
-	require.Less(t, s.Calls("messages"), 40)
+	same(t, w.messages(), want)
+	same(t, w.in.batches, 1, "in one batch")
+	if got := s.Calls("messages"); got >= 40 {
+		t.Fatalf("%v", got)
+	}
 }
 
 func TestGapAcrossFailuresLosesNothing(t *testing.T) {
@@ -227,7 +253,7 @@ func TestGapAcrossFailuresLosesNothing(t *testing.T) {
 	s.Fail("state", 1, matrixtest.Failure{Code: 500, Err: "M_UNKNOWN"})
 	w := start(t, s, k, nil)
 	eventually(t, "all of them", func() bool { return len(w.messages()) == 700 })
-	require.Equal(t, "0", w.messages()[0])
+	same(t, w.messages()[0], "0")
 }
 
 func TestRestartInTheMiddleOffersAgain(t *testing.T) {
@@ -251,7 +277,7 @@ func TestRestartInTheMiddleOffersAgain(t *testing.T) {
 	k.mu.Unlock()
 	next := start(t, s, k, nil)
 	eventually(t, "it again", func() bool { return len(next.messages()) == 1 })
-	require.Equal(t, first.in.all[0].EventID, next.in.all[0].EventID)
+	same(t, next.in.all[0].EventID, first.in.all[0].EventID)
 }
 
 func TestFencedProcessStops(t *testing.T) {
@@ -262,7 +288,9 @@ func TestFencedProcessStops(t *testing.T) {
 	k.before = func(map[string]string) error { return core.ErrFenced }
 	s.Say(s.Direct(ada), ada, "hi")
 	c := open(t, s, k, nil)
-	require.ErrorIs(t, c.Run(t.Context(), &inbox{}), core.ErrFenced)
+	if err := c.Run(t.Context(), &inbox{}); !errors.Is(err, core.ErrFenced) {
+		t.Fatalf("%v", err)
+	}
 }
 
 func TestWrongAccountSaysSo(t *testing.T) {
@@ -270,7 +298,9 @@ func TestWrongAccountSaysSo(t *testing.T) {
 	s := matrixtest.New("@other:hs.test")
 	t.Cleanup(s.Close)
 	err := open(t, s, newKeeper(nil), nil).Run(t.Context(), &inbox{})
-	require.ErrorContains(t, err, "the access token belongs to @other:hs.test")
+	if err == nil || !strings.Contains(err.Error(), "the access token belongs to @other:hs.test") {
+		t.Fatalf("%v", err)
+	}
 }
 
 func TestEndedSessionSaysWhatToDo(t *testing.T) {
@@ -284,8 +314,10 @@ func TestEndedSessionSaysWhatToDo(t *testing.T) {
 	s.Revoke()
 	s.Direct(ada) // ends the long poll
 	err := <-done
-	require.ErrorContains(t, err, "log in again")
-	require.Equal(t, err, c.Check())
+	if err == nil || !strings.Contains(err.Error(), "log in again") {
+		t.Fatalf("%v", err)
+	}
+	same(t, c.Check(), err)
 }
 
 func TestSoftLogoutLogsInOnTheSameDevice(t *testing.T) {
@@ -302,8 +334,12 @@ func TestSoftLogoutLogsInOnTheSameDevice(t *testing.T) {
 	s.Say(room, ada, "two")
 	eventually(t, "two", func() bool { return len(w.messages()) == 2 })
 	eventually(t, "the login", func() bool { return len(s.Devices()) == 1 })
-	require.Subset(t, before, s.Devices())
-	require.Equal(t, 2, s.Calls("login"))
+	for _, device := range s.Devices() {
+		if !slices.Contains(before, device) {
+			t.Fatalf("%s is not among %v", device, before)
+		}
+	}
+	same(t, s.Calls("login"), 2)
 	eventually(t, "its token", func() bool { // a waiting sync may have brought the message before
 		token, err := k.State(t.Context(), keyToken)
 		return err == nil && token == "login-2"
@@ -312,7 +348,7 @@ func TestSoftLogoutLogsInOnTheSameDevice(t *testing.T) {
 	again := start(t, s, k, func(o *Options) { o.AccessToken, o.Password = "", matrixtest.Password })
 	s.Say(room, ada, "three")
 	eventually(t, "three", func() bool { return len(again.messages()) == 1 })
-	require.Equal(t, 2, s.Calls("login"), "the token was kept")
+	same(t, s.Calls("login"), 2, "the token was kept")
 }
 
 func TestPersonIsFoundAfterRestartUpgradeAndReturn(t *testing.T) {
@@ -324,29 +360,35 @@ func TestPersonIsFoundAfterRestartUpgradeAndReturn(t *testing.T) {
 	w.stop()
 	w = start(t, w.Server, w.k, nil)
 	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "found", Key: "a"})
-	require.NoError(t, err)
-	require.Len(t, w.Sent(old), 1)
+	must(t, err)
+	if got := w.Sent(old); len(got) != 1 {
+		t.Fatalf("%d, want %d: %v", len(got), 1, got)
+	}
 
 	next := w.Invite(ada)
 	w.State(old, ada, "m.room.tombstone", "", map[string]string{"body": "moved", "replacement_room": next})
 	eventually(t, "joined", func() bool { return w.Membership(next, us) == "join" })
 	w.barrier(t)
 	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "moved too", Key: "b"})
-	require.NoError(t, err)
-	require.Len(t, w.Sent(next), 1)
+	must(t, err)
+	if got := w.Sent(next); len(got) != 1 {
+		t.Fatalf("%d, want %d: %v", len(got), 1, got)
+	}
 
 	w.Member(next, ada, "leave")
 	eventually(t, "blocked", func() bool { return len(w.in.of(core.InBlocked)) == 1 })
-	require.Equal(t, toAda, w.in.of(core.InBlocked)[0].Address)
+	same(t, w.in.of(core.InBlocked)[0].Address, toAda)
 	var gone *core.Unreachable
 	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "anybody?", Key: "c"})
-	require.ErrorAs(t, err, &gone)
+	if !errors.As(err, &gone) {
+		t.Fatalf("%v", err)
+	}
 	before := len(w.in.of(core.InUnblocked))
 	w.Member(next, ada, "join")
 	eventually(t, "unblocked", func() bool { return len(w.in.of(core.InUnblocked)) == before+1 })
-	require.Equal(t, toAda, w.in.of(core.InUnblocked)[before].Address)
+	same(t, w.in.of(core.InUnblocked)[before].Address, toAda)
 	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "welcome back", Key: "d"})
-	require.NoError(t, err)
+	must(t, err)
 }
 
 func TestGroupIsToldOnceAndNotHeard(t *testing.T) {
@@ -360,15 +402,17 @@ func TestGroupIsToldOnceAndNotHeard(t *testing.T) {
 	w.Member(room, "@carol:hs.test", "join")
 	w.Say(room, "@bob:hs.test", "/help")
 	w.barrier(t)
-	require.Equal(t, []string{"alone"}, w.messages())
+	same(t, w.messages(), []string{"alone"})
 	groups := w.in.of(core.InGroup)
-	require.Equal(t, []string{"", "/help"}, texts(groups))
-	require.Equal(t, room, groups[0].Address.External)
+	same(t, texts(groups), []string{"", "/help"})
+	same(t, groups[0].Address.External, room)
 	_, err := w.c.Send(t.Context(), groups[0].Address, core.Part{Text: "I only talk in direct chats.", Key: "g"})
-	require.NoError(t, err)
+	must(t, err)
 	var gone *core.Unreachable
 	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "private", Key: "p"})
-	require.ErrorAs(t, err, &gone, "what is for one person is not said in a group")
+	if !errors.As(err, &gone) {
+		t.Fatalf("what is for one person is not said in a group: %v", err)
+	}
 }
 
 func TestReadMarksOnlyForThoseWeWroteTo(t *testing.T) {
@@ -380,9 +424,11 @@ func TestReadMarksOnlyForThoseWeWroteTo(t *testing.T) {
 	reads := func() int {
 		return len(slices.DeleteFunc(w.Marks(), func(m string) bool { return !strings.HasPrefix(m, "read "+room) }))
 	}
-	require.Zero(t, reads())
+	if got := reads(); got != 0 {
+		t.Fatalf("%v", got)
+	}
 	_, err := w.c.Send(t.Context(), toAda, core.Part{Text: "hello", Key: "k"})
-	require.NoError(t, err)
+	must(t, err)
 	id := w.Say(room, ada, "again")
 	eventually(t, "a read mark", func() bool { return slices.Contains(w.Marks(), "read "+room+" "+id) })
 }
