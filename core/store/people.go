@@ -7,7 +7,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// PeopleStore keeps users, their identities and one-time codes.
+// PeopleStore keeps users and their identities.
 type PeopleStore interface {
 	User(ctx context.Context, id core.UserID) (core.User, error)
 	Users(ctx context.Context) ([]core.User, error)
@@ -28,6 +28,10 @@ type PeopleStore interface {
 	// user's attachments, then folders that hold nobody else's files and go with all their contents. core.ErrRefused for the
 	// owner.
 	DeleteUser(ctx context.Context, id core.UserID) (files []string, err error)
+}
+
+// CodeStore keeps one-time codes, and events of strangers.
+type CodeStore interface {
 	// PutCode stores a hashed code. There is at most one CodeOwner: a new one replaces it.
 	PutCode(ctx context.Context, c core.Code) error
 	// Codes lists valid codes of a kind, oldest first.

@@ -408,6 +408,7 @@ type Store interface {
 	DayStore
 	SummaryStore
 	PeopleStore
+	CodeStore
 	LinkStore
 	ApprovalReader
 	MergeStore

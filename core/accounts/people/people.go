@@ -34,6 +34,7 @@ const (
 // Store is the part of a store that People uses.
 type Store interface {
 	store.PeopleStore
+	store.CodeStore
 	store.LinkStore
 	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
 	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)
