@@ -5,6 +5,7 @@ package configs
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/everthread/everthread/configs/section"
@@ -47,6 +48,9 @@ type Config struct {
 	Retention        Retention     `yaml:"retention"`
 	Backup           Backup        `yaml:"backup"`
 	Channels         Channels      `yaml:"channels"`
+
+	// Suited holds what Chosen returns for choices whose window needs other defaults. Load fills it in.
+	Suited map[string]Config `yaml:"-"`
 }
 
 // HTTP is where the gateway listens.
@@ -87,8 +91,37 @@ type LLM struct {
 	MaxOutputTokens int           `yaml:"max_output_tokens" range:"0.."` // 0: no limit
 	Timeout         time.Duration `yaml:"timeout" default:"2m" range:"1s.."`
 	Fallbacks       []LLM         `yaml:"fallbacks"`
-	Prices          Prices        `yaml:"prices"`
-	Currency        string        `yaml:"currency" default:"USD"` // of Prices
+	// Choices are further models by name, which people choose for themselves.
+	Choices  map[string]Choice `yaml:"choices"`
+	Prices   Prices            `yaml:"prices"`
+	Currency string            `yaml:"currency" default:"USD"` // of Prices
+}
+
+// Choice is a model that people may choose.
+type Choice struct {
+	LLM   `yaml:",inline"`
+	Users []int `yaml:"users"` // who may; empty: everybody
+}
+
+// May reports whether a user may choose the model.
+func (c Choice) May(user int) bool { return len(c.Users) == 0 || slices.Contains(c.Users, user) }
+
+// Chosen returns the configuration for people who chose a model: with its window, and the default model as its last
+// fallback. ok is false if there is no such choice.
+func (c Config) Chosen(name string) (out Config, ok bool) {
+	choice, ok := c.LLM.Choices[name]
+	if !ok {
+		return c, false
+	}
+	if suited, loaded := c.Suited[name]; loaded {
+		c = suited
+	}
+	first := c.LLM
+	rest := first.Fallbacks
+	first.Fallbacks, first.Choices = nil, nil
+	c.LLM = choice.LLM
+	c.LLM.Fallbacks = slices.Concat(choice.Fallbacks, []LLM{first}, rest)
+	return c, true
 }
 
 // Prices are the prices of a million tokens; 0: free or unknown.

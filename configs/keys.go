@@ -34,9 +34,14 @@ type field struct {
 func fields(v reflect.Value) []field {
 	var out []field
 	for i := range v.NumField() {
+		key := v.Type().Field(i).Tag.Get("yaml")
 		sections, ok := v.Field(i).Interface().(Sections)
-		if !ok {
-			out = append(out, field{v.Type().Field(i).Tag.Get("yaml"), v.Field(i)})
+		switch {
+		case key == "-":
+		case key == ",inline":
+			out = append(out, fields(v.Field(i))...)
+		case !ok:
+			out = append(out, field{key, v.Field(i)})
 		}
 		for _, s := range sections {
 			out = append(out, field{s.Key(), reflect.ValueOf(s).Elem()})

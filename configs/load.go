@@ -38,7 +38,30 @@ func Load(path string, environ []string, sections ...section.Section) (Config, e
 		c.suit(window, given)
 		err = c.load(text, name, environ)
 	}
+	for choice := range c.LLM.Choices {
+		if err == nil {
+			err = c.suitChoice(choice, sections, text, name, environ)
+		}
+	}
 	return c, redact(err)
+}
+
+// suitChoice keeps the configuration whose defaults suit the window of a choice, if they differ.
+func (c *Config) suitChoice(choice string, sections []section.Section, text []byte, name string, environ []string) error {
+	given, _ := c.Chosen(choice)
+	if given.LLM.Smallest() == c.LLM.Smallest() {
+		return nil
+	}
+	x := unread(sections)
+	x.suit(given.LLM.Smallest(), given)
+	if err := x.load(text, name, environ); err != nil {
+		return err
+	}
+	if c.Suited == nil {
+		c.Suited = map[string]Config{}
+	}
+	c.Suited[choice] = x
+	return nil
 }
 
 // unread returns the defaults, without a window: what is known of the model comes before the default.
@@ -95,6 +118,13 @@ func (c *Config) complete() {
 	c.LLM.ContextWindow = cmp.Or(c.LLM.ContextWindow, c.LLM.window(), Default().LLM.ContextWindow)
 	for i := range c.LLM.Fallbacks {
 		c.LLM.Fallbacks[i].inherit(c.LLM)
+	}
+	for name, choice := range c.LLM.Choices {
+		choice.inherit(c.LLM)
+		for i := range choice.Fallbacks {
+			choice.Fallbacks[i].inherit(choice.LLM)
+		}
+		c.LLM.Choices[name] = choice
 	}
 	if c.SummaryLLM.Provider != "" {
 		c.SummaryLLM.inherit(c.LLM)
@@ -188,7 +218,7 @@ func (l leaf) fromEnvironment(name, value string) error {
 		}
 		l.value.SetString(strings.TrimSpace(string(b)))
 		return nil
-	case l.value.Kind() == reflect.Slice && l.value.Type() != reflect.TypeFor[[]string]():
+	case l.value.Kind() == reflect.Map, l.value.Kind() == reflect.Slice && l.value.Type() != reflect.TypeFor[[]string]():
 		return l.fromYAML(value)
 	}
 	return set(l.value, value)

@@ -105,6 +105,54 @@ func TestLLM_seesPictures(t *testing.T) {
 }
 
 // TestLoad_foldersAreAbsolute: processes that run in another folder use them too.
+// TestConfig_chosen: a choice has the default model as its last fallback, and the defaults that suit its window.
+func TestConfig_chosen(t *testing.T) {
+	t.Parallel()
+	file := write(t, `
+llm:
+  provider: openai
+  api_key: k
+  model: large
+  choices:
+    small: {provider: openai, base_url: "http://127.0.0.1:1/v1", model: tiny, context_window: 8192, users: [1, 2]}
+    other: {provider: openai, api_key: k2, model: other, fallbacks: [{provider: demo}]}
+`)
+	c, err := Load(file, []string{"EVERTHREAD_CONTEXT_OPEN_LOOPS_TOKENS=390"}, channels()...)
+	if err == nil {
+		err = c.Validate()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	small, ok := c.Chosen("small")
+	if !ok || small.LLM.Model != "tiny" || small.LLM.Fallbacks[0].Model != "large" || small.LLM.Smallest() != 8192 ||
+		small.Context.TotalTokens >= c.Context.TotalTokens || small.Context.OpenLoopsTokens != 390 {
+		t.Errorf("small: %t %+v", ok, small.LLM)
+	}
+	other, _ := c.Chosen("other")
+	if f := other.LLM.Fallbacks; len(f) != 2 || f[0].Provider != "demo" || f[1].Model != "large" ||
+		other.Context.TotalTokens != c.Context.TotalTokens {
+		t.Errorf("other: %+v", other.LLM)
+	}
+	if s := c.LLM.Choices["small"]; !s.May(2) || s.May(3) || !c.LLM.Choices["other"].May(3) {
+		t.Error("who may use a choice is not kept")
+	}
+	for name, config := range map[string]string{
+		"a bad name":        "llm: {provider: demo, choices: {default: {provider: demo}}}",
+		"a provider":        "llm: {provider: demo, choices: {x: {provider: nobody}}}",
+		"a model":           "llm: {provider: demo, choices: {x: {provider: openai, api_key: k}}}",
+		"none of a summary": "summary_llm: {provider: demo, choices: {x: {provider: demo}}}",
+	} {
+		c, err := Load(write(t, config), nil, channels()...)
+		if err == nil {
+			err = c.Validate()
+		}
+		if err == nil || !strings.Contains(err.Error(), "llm.choices.") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestLoad_foldersAreAbsolute(t *testing.T) {
 	at := t.TempDir()
 	t.Chdir(at)

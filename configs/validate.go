@@ -3,12 +3,14 @@ package configs
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"net/netip"
 	"net/url"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -162,6 +164,17 @@ func (l LLM) check(p *section.Problems, key string) {
 	}
 	if n := utf8.RuneCountInString(l.Currency); n > 8 || l.Prices != (Prices{}) && n == 0 {
 		p.Add("%s.currency is %q; name it in at most 8 letters, such as USD or €", key, l.Currency)
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Choices)) {
+		at := key + ".choices." + name
+		if key != "llm" {
+			p.Add("%s: only llm has choices", at)
+			continue
+		}
+		if !regexp.MustCompile(`^[\pL\pN][\pL\pN._-]{0,39}$`).MatchString(name) || strings.EqualFold(name, "default") {
+			p.Add("%s: name a choice in at most 40 letters, digits, dots and dashes, and not default", at)
+		}
+		l.Choices[name].check(p, at)
 	}
 	for i, f := range l.Fallbacks {
 		at := fmt.Sprintf("%s.fallbacks[%d]", key, i)

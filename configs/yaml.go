@@ -151,6 +151,9 @@ func (d decoder) decodeNames(v reflect.Value, n ast.Node, path string) []error {
 		errs = append(errs, d.decode(value, e.Value, join(path, key))...)
 		out.SetMapIndex(reflect.ValueOf(key), value)
 	}
+	if len(entries) == 0 {
+		out = reflect.Zero(v.Type())
+	}
 	v.Set(out)
 	return errs
 }

@@ -78,6 +78,7 @@ type Settings struct {
 	Home      IdentityID `json:"home,omitempty"`      // where proactive messages go first
 	Summaries string     `json:"summaries,omitempty"` // home, all or off
 	Strategy  string     `json:"strategy,omitempty"`  // continuous or truncate
+	Model     string     `json:"model,omitempty"`     // name of a choice of the configuration; empty: the default
 	Paused    bool       `json:"paused,omitempty"`    // messages are kept but not answered
 	// MemoryOff: the model has no memory tools and sees no memory.
 	MemoryOff bool `json:"memory_off,omitempty"`

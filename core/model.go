@@ -70,6 +70,7 @@ type Delta struct {
 	Finish    Finish
 	Usage     *Usage
 	Model     string // the model that answered, in the last Delta
+	Instead   bool   // in the last Delta: a fallback answered
 	// Thought reports, in the last Delta, that the model wrote thoughts, which are not part of Text.
 	Thought bool
 	// Reduced lists, in the last Delta, what the request was sent without because the server refused it whole.
@@ -126,6 +127,15 @@ type Usage struct {
 // Add returns the sum of both.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{u.Prompt + v.Prompt, u.Cached + v.Cached, u.Completion + v.Completion}
+}
+
+// ModelChoice is a model that a person may choose.
+type ModelChoice struct {
+	Name  string // empty: the default
+	Model string
+	// Prompt and Completion are the prices of a million tokens in Currency; 0: free or unknown.
+	Prompt, Completion float64
+	Currency           string
 }
 
 // Tokenizer counts tokens.

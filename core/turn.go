@@ -40,6 +40,8 @@ type Turn struct {
 	// Task is the task that the turn runs, which was due at Due; 0: none.
 	Task PlanID
 	Due  time.Time
+	// Model is the choice of model that Task keeps; empty: the default. Other turns follow Settings.Model.
+	Model string
 	// Used is the usage of attempts of this claim that ended without a reply. It counts
 	// towards the day Today (a label).
 	Used  Usage
@@ -117,6 +119,7 @@ type Answer struct {
 	Effects    []Effect
 	FirstToken time.Duration
 	Model      string
+	Instead    bool // a fallback answered
 	Finish     Finish
 	Steps      int
 	Reduced    []Reduction // of its requests

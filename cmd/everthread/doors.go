@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -75,7 +74,7 @@ func (a *app) newPage(proxies client.Proxies) (*web.Channel, error) {
 	rooms := []web.Room{
 		chat.New(chat.Options{Store: a.Store, People: a.People, Hub: a.Hub, Gateway: a.Gateway, Keeper: a.Files,
 			Tokens: a.Tokens, Search: a.Search, Memory: a.Memory, Plans: a.Plans, Rebuilder: a,
-			Model:    cmp.Or(a.Config.LLM.Model, a.Config.LLM.Provider),
+			Models:   a.Turns.Choices,
 			MediaDir: a.Files.Dir, MediaMax: a.Files.Max, LivePages: w.LivePages, Now: a.Now}),
 		settings.New(a.officeOptions()),
 	}
@@ -128,7 +127,7 @@ func (a *app) officeOptions() settings.Options {
 		Engine: a.Engine, Embeddings: a.Embedders, Agents: engine.Agents{Engine: a.Engine}, Inspector: inspector{a},
 		Prices: settings.Prices{Prompt: prices.Prompt, Cached: prices.Cached, Completion: prices.Completion,
 			Currency: c.LLM.Currency}, TokensPerDay: c.Limits.TokensPerDay, Summaries: c.Summaries.PostForward,
-		Strategy: c.Context.Strategy, Voice: c.Speech.Model != "", MediaDir: a.Files.Dir, PublicURL: c.HTTP.PublicURL,
+		Strategy: c.Context.Strategy, Voice: c.Speech.Model != "", Models: a.Turns.Choices, MediaDir: a.Files.Dir, PublicURL: c.HTTP.PublicURL,
 		Log: a.Log.Named("web"), Now: a.Now, Rand: rand.Reader}
 }
 

@@ -21,6 +21,7 @@ import (
 // Answer runs the model and its tools for one turn; see gateway.Agent.
 func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p store.Prompt,
 	on core.Progress) (core.Answer, error) {
+	ts = ts.chosen(t, u)
 	if ts.Config.LLM.Sees() {
 		if err := ts.addImages(ctx, t, &p); err != nil {
 			return core.Answer{}, fmt.Errorf("load images: %w", err)
@@ -59,7 +60,7 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p store.
 		Keep: ts.Files.KeepFile, OnText: on.Text, OnAct: on.Acts, Guard: guard, More: more}
 	out, err := agent.Run(ctx, req)
 	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken,
-		Model: out.Model, Finish: out.Finish, Steps: out.Steps, Reduced: out.Reduced, Question: out.Question,
+		Model: out.Model, Instead: out.Instead, Finish: out.Finish, Steps: out.Steps, Reduced: out.Reduced, Question: out.Question,
 		Tainted: out.Tainted}, err
 }
 

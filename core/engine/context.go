@@ -21,6 +21,7 @@ import (
 
 // Prompt builds the prompt of a turn; see gateway.Prompter.
 func (ts *Turns) Prompt(ctx context.Context, t *core.Turn, u core.User, now time.Time) (store.Prompt, error) {
+	ts = ts.chosen(t, u)
 	if ts.awaits() {
 		if err := ts.Files.Loaded(ctx, t.User, t.Inputs); err != nil {
 			return store.Prompt{}, fmt.Errorf("wait for attachments: %w", err)

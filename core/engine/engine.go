@@ -174,9 +174,24 @@ func (e *Engine) newFiles() *media.Files {
 func (e *Engine) newTurns(chat core.Model) (*Turns, error) {
 	e.servers = mcp.New(mcp.Options{Servers: Servers(e.Config.Agent.MCPServers), Version: e.options.Version,
 		Tokenizer: e.Tokens, Way: e.Way, Log: e.Log.Named("mcp"), Now: e.Now, Rand: rand.Float64})
-	return NewTurns(TurnOptions{Config: e.Config, Store: e.Store, Users: e.People, Model: chat,
+	o := TurnOptions{Config: e.Config, Store: e.Store, Users: e.People, Model: chat,
 		Ledger: e.Ledger, Tokens: e.Tokens, Calendar: e.Calendar, Files: e.Files, Memory: e.Memory, Standing: e.Standing,
-		Servers: e.servers, Tools: e.ownTools(), Now: e.Now})
+		Servers: e.servers, Tools: e.ownTools(), Now: e.Now}
+	turns, err := NewTurns(o)
+	if err != nil {
+		return nil, err
+	}
+	turns.choices = map[string]*Turns{}
+	for name := range e.Config.LLM.Choices {
+		o.Config, _ = e.Config.Chosen(name)
+		if o.Model, err = e.models(o.Config.LLM); err != nil {
+			return nil, fmt.Errorf("llm.choices.%s: %w", name, err)
+		}
+		if turns.choices[name], err = NewTurns(o); err != nil {
+			return nil, err
+		}
+	}
+	return turns, nil
 }
 
 func (e *Engine) newGateway() *gateway.Gateway {
@@ -210,5 +225,6 @@ func (e *Engine) newCommands() *command.Commands {
 		Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
 			AllTokensPerDay: AllTokensPerDay(c), PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy,
 			Voice: c.Speech.Model != ""},
+		Models: func(user core.UserID) []core.ModelChoice { return Choices(c, user) },
 	})
 }

@@ -53,6 +53,7 @@ type Turns struct {
 	TurnOptions
 	tools   *toolbox
 	budgets prompt.Budgets // but ToolSchemaTokens
+	choices map[string]*Turns
 }
 
 // NewTurns returns an error if two tools have the same name.

@@ -754,6 +754,7 @@ CREATE TABLE plans (
 	tainted        bigint NOT NULL DEFAULT 0,
 	failures       bigint NOT NULL DEFAULT 0,
 	last_due       bigint NOT NULL DEFAULT 0,
+	model          text   NOT NULL DEFAULT '',
 	PRIMARY KEY (user_id, id)
 );
 CREATE INDEX plans_due ON plans (due_at) WHERE state = 'active';

@@ -98,7 +98,8 @@ type Options struct {
 
 	Plans     Plans // listed beside a day
 	Rebuilder Rebuilder
-	Model     string // name of the language model, for people; may be empty
+	// Models lists the models that a person may choose, the default first; nil: none is shown.
+	Models    func(user core.UserID) []core.ModelChoice
 	MediaDir  string // folder of the attachments
 	MediaMax  int64  // bytes of all files of one message; 0: 20 MiB
 	LivePages int    // pages of one user open at the same time; 0: 30
@@ -129,8 +130,9 @@ func (r *Room) Words(lang string) any { return say(lang) }
 func (r *Room) Files() fs.FS { return files }
 
 func (r *Room) Routes() []web.Route {
-	return web.Needing(core.CanTalk, slices.Concat(r.conversationRoutes(), r.promiseRoutes(), r.threadRoutes(),
-		r.messageRoutes(), r.actRoutes())...)
+	return append(web.Needing(core.CanTalk, slices.Concat(r.conversationRoutes(), r.promiseRoutes(), r.threadRoutes(),
+		r.messageRoutes(), r.actRoutes())...),
+		web.Needing(core.CanAccount, web.Route{Pattern: "POST /model", Serve: r.setModel})...)
 }
 
 // texts are the room's texts in one language. The comments list the values for the formatting verbs in order.
@@ -163,6 +165,8 @@ type texts struct {
 	LongText, LongHint, ShowAll, ShowLess string
 	TooManyFiles, TooLarge string // TooManyFiles: number; TooLarge: size
 	FilesHint              string // size, number
+	ModelUse               string
+	ModelSet               string // model
 
 	// Promises beside a day.
 	Promises, NextReminders, OpenLoops, NoPromises, MadeHere, Foreign, LoopIsDone, LoopDone, CancelReminder,

@@ -77,7 +77,9 @@ func TestWhy_namesWhatTheServerDoesNotTake(t *testing.T) {
 
 func TestModel_isNamedByTheComposer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(o *Options) { o.Model = "gpt-<x>" })
+	w := newWorld(t, func(o *Options) {
+		o.Models = func(core.UserID) []core.ModelChoice { return []core.ModelChoice{{Model: "gpt-<x>"}} }
+	})
 	w.Ana.SignedIn().Get("/").Wants(t, 200, `<p class="model">Model: gpt-&lt;x&gt;</p>`)
 }
 

@@ -43,6 +43,8 @@ type Options struct {
 	Summaries    string // for people who chose none: home, all or off
 	Strategy     string // for people who chose none
 	Voice        bool   // replies can be spoken
+	// Models lists the models that a person may choose, the default first; nil: none.
+	Models func(user core.UserID) []core.ModelChoice
 
 	MediaDir  string // folder of the attachments
 	PublicURL string // URL at which people reach the page
@@ -248,12 +250,14 @@ type settingsWords struct {
 	Detail                                                                          string // the error
 	AskedLead                                                                       string // channel, name
 
+	ModelPrice string // price read, price written, currency
+
 	// Profile.
 	Profile, Name, NameHint, NameEmpty, Zone, ZoneHint, ZoneUnknown, ZoneNear, ZoneHere, ZoneHereIs, Language,
 	LanguageAuto,
 	Assistant, Summaries, PostsHome, PostsHomeHint, PostsAll, PostsAllHint, PostsOff, PostsOffHint, Strategy, Continuous,
 	ContinuousHint, Long, LongHint, Truncate, Voice, VoiceAuto, VoiceAutoHint, VoiceOn, VoiceOnHint, VoiceOff,
-	VoiceOffHint, TruncateHint, Memory, MemoryOn, MemoryOnHint, MemoryOff, MemoryOffHint, Never, JustNow, Channels,
+	VoiceOffHint, TruncateHint, Memory, MemoryOn, MemoryOnHint, MemoryOff, MemoryOffHint, AnswerModel, ModelDefault, Never, JustNow, Channels,
 	ChannelsLead, LinksNone, LinksNoneHint, LastUsed, LinkOpen, LinkBlocked, LinkNoPush, LinkClosed, LinkOff, Home,
 	HomeMake, HomeAuto, HomeCannot, Unlink, UnlinkHint, UnlinkBrowsers, UnlinkLast, UnlinkDo,
 	LinkNew, LinkTitle, LinkLead, LinkAny, LinkScan, LinkSecret, LinkAgain, Back, Agents, AgentsLead, AgentName, AgentKey,

@@ -49,6 +49,7 @@ type settingsView struct {
 	Zone                                   zoneView
 	Languages, Summaries, Strategy, Memory []choice
 	Voice                                  []choice // empty: replies cannot be spoken
+	Models                                 []choice // empty: there is only one
 	Standing                               standingView
 	Links                                  linksView
 	Meaning                                meaningView
@@ -134,9 +135,34 @@ func (r *Room) fillChoices(v *web.Visit, page *settingsView) error {
 		page.Voice = choices(string(cmp.Or(s.Voice, core.VoiceAuto)), "auto", w.VoiceAuto, w.VoiceAutoHint,
 			"on", w.VoiceOn, w.VoiceOnHint, "off", w.VoiceOff, w.VoiceOffHint)
 	}
+	page.Models = r.models(v)
 	page.Memory = choices(map[bool]string{false: "on", true: "off"}[s.MemoryOff], "on", w.MemoryOn, w.MemoryOnHint,
 		"off", w.MemoryOff, w.MemoryOffHint)
 	return nil
+}
+
+// models returns the models that the person may choose; none if there is only one.
+func (r *Room) models(v *web.Visit) []choice {
+	if r.Models == nil {
+		return nil
+	}
+	all := r.Models(v.User.ID)
+	if len(all) == 1 {
+		return nil
+	}
+	var options []string
+	here := ""
+	for _, m := range all {
+		if m.Name == v.User.Settings.Model {
+			here = m.Name
+		}
+		hint := ""
+		if m.Prompt > 0 || m.Completion > 0 {
+			hint = fmt.Sprintf(say(v.Lang).Settings.ModelPrice, m.Prompt, m.Completion, m.Currency)
+		}
+		options = append(options, m.Name, cmp.Or(m.Name, say(v.Lang).Settings.ModelDefault)+": "+m.Model, hint)
+	}
+	return choices(here, options...)
 }
 
 // choices returns options, each with a name and a hint. The one with the value here is marked.
@@ -221,11 +247,17 @@ func profile(v *web.Visit, name, said string) (zone string, page settingsView, w
 	return zone, page, nil
 }
 
-// setAssistant sets the destination of summaries, the context strategy, memory and voice.
+// setAssistant sets the destination of summaries, the model, the context strategy, memory and voice.
 func (r *Room) setAssistant(v *web.Visit) error {
 	s := v.User.Settings
 	f := v.R.PostForm
 	s.Summaries, s.Strategy = f.Get("summaries"), f.Get("strategy")
+	if f.Has("model") {
+		s.Model = f.Get("model")
+		if !slices.ContainsFunc(r.models(v), func(c choice) bool { return c.Value == s.Model }) {
+			return v.BadForm(nil)
+		}
+	}
 	kept, voice := f.Get("memory"), core.VoiceChoice(f.Get("voice")) // empty in a form of an older version
 	if !slices.Contains([]string{"home", "all", "off"}, s.Summaries) ||
 		!slices.Contains([]string{"continuous", "long", "truncate"}, s.Strategy) ||

@@ -105,6 +105,7 @@ type Outcome struct {
 	Text       string // of the answer
 	Finish     core.Finish
 	Model      string // that answered
+	Instead    bool   // a fallback answered
 	Steps      int    // calls of the model
 	Usage      core.Usage
 	Estimated  bool          // Usage is partly counted here, because the model did not report it

@@ -71,7 +71,7 @@ func (r *run) complete(ctx context.Context, tools []core.ToolSpec, limit int) (a
 	if err != nil {
 		return answer{text: strings.TrimSpace(text)}, cmp.Or(ctx.Err(), err)
 	}
-	r.out.Model = cmp.Or(last.Model, r.out.Model)
+	r.out.Model, r.out.Instead = cmp.Or(last.Model, r.out.Model), last.Instead
 	for _, one := range last.Reduced {
 		if !slices.Contains(r.out.Reduced, one) {
 			r.out.Reduced = append(r.out.Reduced, one)

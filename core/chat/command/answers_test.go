@@ -116,6 +116,12 @@ var answers = map[string]struct {
 	"voice-none":   {nil, "", []string{"/voice", "/voice on"}},
 	"strategy": {nil, "", []string{"/strategy", "/strategy long", "/strategy", "/strategy Récents", "/strategy days",
 		"/strategy everything"}},
+	"model-one": {nil, "", []string{"/model", "/model default", "/model other"}},
+	"model": {func(w *world) {
+		w.options.Models = func(core.UserID) []core.ModelChoice {
+			return []core.ModelChoice{{Model: "gpt-5_x"}, {Name: "cheap", Model: "mini", Prompt: 0.25, Completion: 2, Currency: "EUR"}}
+		}
+	}, "", []string{"/model", "/model Cheap", "/model", "/model standard", "/model none *such*"}},
 	"threads": {nil, "", []string{"/threads", "/thread", "/thread Garden *plans* [2026]", "/thread", "/threads",
 		"/continuous", "/thread NEW  Recipes\nof old", "/thread new", "/thread 999", "/thread THREAD",
 		"/thread 1", "/continuous"}},

@@ -63,7 +63,9 @@ type Options struct {
 	Memory     Memory
 	Standing   Standing
 	Plans      Plans
-	Defaults   Defaults
+	// Models lists the models that a user may choose, the default first.
+	Models   func(user core.UserID) []core.ModelChoice
+	Defaults Defaults
 }
 
 // Defaults apply to people who chose nothing.
@@ -127,6 +129,7 @@ func (c *Commands) commands() []command {
 		{"home", core.CanAccount, c.home},
 		{"summaries", core.CanAccount, c.summaries},
 		{"strategy", core.CanAccount, c.strategy},
+		{"model", core.CanAccount, c.model},
 		{"voice", core.CanAccount, c.voice},
 		{"link", core.CanAccount, c.link},
 		{"unlink", core.CanAccount, c.unlink},

@@ -147,6 +147,43 @@ func (r *request) sees(strategy string) string {
 	return cmp.Or(map[string]string{"long": r.words.SeesLong, "truncate": r.words.SeesNewest}[strategy], r.words.SeesDays)
 }
 
+// model shows or sets the model that answers.
+func (c *Commands) model(_ context.Context, r *request) (core.Outcome, error) {
+	all := c.Models(r.user.ID)
+	at := func(name string) int {
+		return slices.IndexFunc(all, func(m core.ModelChoice) bool { return text.Fold(m.Name) == text.Fold(name) })
+	}
+	here := max(0, at(r.user.Settings.Model))
+	name := r.arg
+	if means(name, func(t *typed) []string { return t.Default }) {
+		name = ""
+	}
+	switch n := at(name); {
+	case r.arg == "" && len(all) == 1:
+		return r.sayf(r.words.ModelOnly, escaper.Replace(all[0].Model)), nil
+	case r.arg == "":
+		return list(fmt.Sprintf(r.words.ModelIs, r.modelNamed(all[here])), all, r.modelLine), nil
+	case n < 0:
+		return list(fmt.Sprintf(r.words.ModelUnknown, escaper.Replace(r.arg)), all, r.modelLine), nil
+	default:
+		s := r.user.Settings
+		s.Model = all[n].Name
+		return r.sayf(r.words.ModelSet, r.modelNamed(all[n])).With(effect.SetSettings{Settings: s}), nil
+	}
+}
+
+func (r *request) modelNamed(m core.ModelChoice) string {
+	return "**" + escaper.Replace(m.Model) + "**"
+}
+
+func (r *request) modelLine(m core.ModelChoice) string {
+	line := "- `/model " + cmp.Or(m.Name, "default") + "`: " + escaper.Replace(m.Model)
+	if m.Prompt > 0 || m.Completion > 0 {
+		line += " · " + fmt.Sprintf(r.words.ModelPrice, m.Prompt, m.Completion, m.Currency)
+	}
+	return line
+}
+
 // pause stops answering messages, or resumes with those that are pending.
 func (c *Commands) pause(ctx context.Context, r *request) (core.Outcome, error) {
 	s := r.user.Settings

@@ -95,7 +95,7 @@ func bold(s string) string { return "**" + escaper.Replace(title(s)) + "**" }
 
 // typed holds the words that people type after a command, folded.
 type typed struct {
-	Yes, No, Cancel, Resume, Remove, Archive, List, All, Days, Long, Newest []string
+	Yes, No, Cancel, Resume, Remove, Archive, List, All, Days, Long, Newest, Default []string
 }
 
 // means reports whether s is one of the words of any language.
@@ -137,10 +137,12 @@ type texts struct {
 
 	ZoneNear, ZoneUnknown, LanguageSet, HomeSet, HomeAlready, HomeCannot, SummariesUnknown, PostsHome, PostsAll,
 	PostsOff, SeesDays, SeesLong, SeesNewest, Paused, Resumed, ResumedWith string
-	ZoneIs, ZoneSet                          string // zone, its time, its date
-	LanguageIs, LanguageUnknown              string // how to choose the others
-	SummariesAre, SummariesSet               string // where
-	StrategyIs, StrategySet, StrategyUnknown string // what the model sees
+	ZoneIs, ZoneSet                            string // zone, its time, its date
+	LanguageIs, LanguageUnknown                string // how to choose the others
+	SummariesAre, SummariesSet                 string // where
+	StrategyIs, StrategySet, StrategyUnknown   string // what the model sees
+	ModelOnly, ModelIs, ModelSet, ModelUnknown string // %s: a model; of ModelUnknown: what was written
+	ModelPrice                                 string // %g, %g, %s: of a million tokens read and written, and the currency
 
 	Linked, LinkMerging, LinkOwn, LinkSame, LinkWrong, SayYesNo, LinkDeclined, LinkWaits, ApprovalNone        string
 	LinkedTitle, LinkedMore, UnlinkWhich, UnlinkLast, CodeUnknown, RequestsTitle, NoRequests                  string

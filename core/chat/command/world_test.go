@@ -46,7 +46,9 @@ func newWorld(t testing.TB, language string) *world {
 	dir := t.TempDir()
 	s := sqlitetest.Open(t, dir)
 	w := &world{Store: s, t: t, dir: dir, ctx: context.WithoutCancel(t.Context()), now: morning(), language: language}
-	w.options = command.Options{Store: s, Calendar: calendar(), Channels: telegram{},
+	w.options = command.Options{
+		Models: func(core.UserID) []core.ModelChoice { return []core.ModelChoice{{Model: "gpt-5_x"}} },
+		Store:  s, Calendar: calendar(), Channels: telegram{},
 		Search: &finder{w, "fts"}, Memory: &items.Memory{Store: s, Signals: &finder{w, "fts"}},
 		Plans: &plan.Plans{Store: s, Settings: plan.Settings{MaxTasks: 2, Language: "en"}},
 		Standing: &standing.Standing{Store: s, Tokens: tokens.New(),

@@ -441,4 +441,5 @@ type texts struct {
 	ToldArchived, ToldClosed, ToldCancelled string // %s: its text
 	ToldUndo, ToldButton                    string // %d: its number
 	ToldCut                                 string // %d: how much of a hundred
+	ToldInstead                             string // %s, %s: the model that was chosen, and the one that answered
 }

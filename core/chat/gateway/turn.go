@@ -233,6 +233,7 @@ func (g *Gateway) answered(ctx context.Context, r *running, u core.User, p store
 	done := disclose(g.language(u.Settings), a.Effects)
 	done.tell(g.language(u.Settings), &a)
 	g.tellMissed(g.language(u.Settings), p, &a)
+	g.tellInstead(r.turn, u, &a)
 	reply := g.reply(r.turn, u, p, a, now)
 	g.deliverTask(&reply, q)
 	q.buttons = append(q.buttons, done.buttons[:min(len(done.buttons), maxUndoButtons)]...)
@@ -434,6 +435,17 @@ func (g *Gateway) files(as []core.Attachment, channel string) []core.Part {
 // speaks reports whether a reply is also spoken: the person wants it, and the channel supports it.
 func (g *Gateway) speaks(u core.User, p store.Prompt, channel string) bool {
 	return g.Settings.Speaks && u.Settings.Voice.Speaks(p.Heard) && g.Channels.Capabilities(channel).Voice
+}
+
+// tellInstead adds to an answer that another model gave it than the one that its person, or the task, has chosen.
+func (g *Gateway) tellInstead(t *core.Turn, u core.User, a *core.Answer) {
+	chosen := u.Settings.Model
+	if t.Task > 0 {
+		chosen = t.Model
+	}
+	if n := len(a.Messages) - 1; a.Instead && chosen != "" && n >= 0 && a.Messages[n].Role == core.RoleAssistant {
+		sayAlso(a, fmt.Sprintf(say(g.language(u.Settings)).ToldInstead, chosen, a.Model), false)
+	}
 }
 
 // tellMissed adds to an answer which of the person's messages it could not consider, and why: how much of them had no

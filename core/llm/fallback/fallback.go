@@ -15,7 +15,8 @@ type model struct{ models []core.Model }
 
 // New returns a model that asks primary, and then each of rest in order if the one before is down, busy or
 // misconfigured and has not begun an answer. Other errors are the request's fault and are returned. If all fail, the
-// error is the first that a retry may resolve, else the primary's. The Model of the last Delta says which one answered.
+// error is the first that a retry may resolve, else the primary's. The Model of the last Delta says which one answered, and Instead
+// that it was one of rest.
 func New(primary core.Model, rest ...core.Model) core.Model {
 	if len(rest) == 0 {
 		return primary
@@ -27,8 +28,8 @@ func New(primary core.Model, rest ...core.Model) core.Model {
 func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
 	return func(yield func(core.Delta, error) bool) {
 		var failed error
-		for _, next := range m.models {
-			began, err := pass(next.Stream(ctx, req), yield)
+		for i, next := range m.models {
+			began, err := pass(next.Stream(ctx, req), i > 0, yield)
 			if err == nil {
 				return
 			}
@@ -44,11 +45,12 @@ func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[cor
 }
 
 // pass yields a model's deltas. It returns whether any had content, and what ended them.
-func pass(deltas iter.Seq2[core.Delta, error], yield func(core.Delta, error) bool) (began bool, err error) {
+func pass(deltas iter.Seq2[core.Delta, error], instead bool, yield func(core.Delta, error) bool) (began bool, err error) {
 	for d, err := range deltas {
 		if err != nil {
 			return began, err
 		}
+		d.Instead = d.Instead || instead && d.Finish != ""
 		began = began || d.Text != "" || d.Finish != "" || len(d.ToolCalls) > 0
 		if !yield(d, nil) {
 			return began, nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -33,6 +34,9 @@ func (e *examination) models(ctx context.Context) {
 	e.model(ctx, "llm", c.LLM)
 	for i, f := range c.LLM.Fallbacks {
 		e.model(ctx, fmt.Sprintf("llm fallback %d", i+1), f)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.LLM.Choices)) {
+		e.model(ctx, "llm choice "+name, c.LLM.Choices[name].LLM)
 	}
 	if c.SummaryLLM.Provider != "" {
 		e.model(ctx, "summary_llm", c.SummaryLLM)

@@ -170,8 +170,14 @@ func (t *tx) beginRun(turn *core.Turn, message core.MessageID, b *core.Budget) {
 		return
 	}
 	turn.Reserved = b.Reserve
+	turn.Model = valueOf[string](t, `SELECT `+taskModel("$2"), t.user, turn.Task)
 	t.exec(`UPDATE plan_runs SET turn_id = $4, reserved = 0 WHERE user_id = $1 AND plan_id = $2 AND due_at = $3`,
 		t.user, turn.Task, ms(turn.Due), turn.ID)
+}
+
+// taskModel selects the model of a user's task; empty: the default.
+func taskModel(task string) string {
+	return `COALESCE((SELECT k.model FROM plans k WHERE k.user_id = $1 AND k.id = ` + task + `), '')`
 }
 
 // endRun stores the result of a run whose turn has ended.
@@ -214,9 +220,13 @@ func (t *tx) setPlan(e effect.SetPlan) {
 	if k.ID == 0 {
 		k.ID = core.PlanID(t.nextID())
 	}
-	t.exec(`INSERT INTO plans (user_id, id, kind, body, due_at, cron, zone, state, source_message, created_at, tainted)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 'active', $8, $9, $10) ON CONFLICT (user_id, id) DO NOTHING`, t.user, k.ID,
-		string(k.Kind), k.Text, ms(k.DueAt), k.Cron, k.Zone, k.Source, ms(e.At), flag(k.Tainted))
+	model := "" // a task keeps the model that its person uses when it is set
+	if k.Kind == core.PlanTask {
+		model = t.ownSettings().Model
+	}
+	t.exec(`INSERT INTO plans (user_id, id, kind, body, due_at, cron, zone, state, source_message, created_at, tainted, model)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 'active', $8, $9, $10, $11) ON CONFLICT (user_id, id) DO NOTHING`, t.user, k.ID,
+		string(k.Kind), k.Text, ms(k.DueAt), k.Cron, k.Zone, k.Source, ms(e.At), flag(k.Tainted), model)
 }
 
 func (t *tx) cancelPlan(e effect.CancelPlan) {

@@ -179,7 +179,7 @@ func tablesBeside() []Table {
 			Refs: refs("plan_id", "plans"), Loose: []string{"message_id", "turn_id"}, Plain: []string{"state", "cause", "day"},
 			Numbers: []string{"due_at", "passed", "reserved", "started_at", "ended_at"}, Merge: MergeShifted}),
 		owned(Table{Name: "plans", Export: "reminders.jsonl tasks.jsonl", Forget: ForgetMade, Row: "id",
-			Words: []string{"body"}, Loose: []string{"source_message"}, Plain: []string{"kind", "cron", "zone", "state"},
+			Words: []string{"body"}, Loose: []string{"source_message"}, Plain: []string{"kind", "cron", "zone", "state", "model"},
 			Numbers: []string{"due_at", "created_at", "tainted", "failures", "last_due"}, Merge: MergeShifted}),
 		owned(Table{Name: "standing", Export: "standing.jsonl", Forget: ForgetRows, Row: "id",
 			Words: []string{"body"}, Loose: []string{"message_id"}, Plain: []string{"digest"},

@@ -320,14 +320,14 @@ func countLeft(user, lowest, highest, turn string) string {
 // ownTitle is the title of a thread h for its turns: models read what the person wrote.
 const ownTitle = `CASE WHEN h.own = 1 THEN h.title ELSE '' END`
 
-const turnColumns = `t.user_id, t.id, t.thread_id, (SELECT h.mode FROM threads h WHERE h.user_id = $1 AND h.id = t.thread_id), (SELECT ` + ownTitle + ` FROM threads h WHERE h.user_id = $1 AND h.id = t.thread_id), t.identity_id, t.segment_id, t.state, t.inputs, t.failures, t.error, t.reserved, t.started_at, t.snapshot, t.task_id, t.task_due`
+var turnColumns = `t.user_id, t.id, t.thread_id, (SELECT h.mode FROM threads h WHERE h.user_id = $1 AND h.id = t.thread_id), (SELECT ` + ownTitle + ` FROM threads h WHERE h.user_id = $1 AND h.id = t.thread_id), t.identity_id, t.segment_id, t.state, t.inputs, t.failures, t.error, t.reserved, t.started_at, t.snapshot, t.task_id, t.task_due, ` + taskModel("t.task_id")
 
 func scanTurn(row scanner) (core.Turn, string, error) {
 	var t core.Turn
 	var snapshot string
 	err := row.Scan(&t.User, &t.ID, &t.Thread, &t.Mode, &t.Title, &t.Identity, &t.Segment, &t.State,
 		asJSON(&t.Inputs), &t.Failures,
-		&t.LastError, &t.Reserved, asTime(&t.StartedAt), &snapshot, &t.Task, asTime(&t.Due))
+		&t.LastError, &t.Reserved, asTime(&t.StartedAt), &snapshot, &t.Task, asTime(&t.Due), &t.Model)
 	return t, snapshot, found(err)
 }
 
