@@ -6,6 +6,7 @@
 package core
 
 import (
+	"slices"
 	"time"
 )
 
@@ -80,12 +81,40 @@ type Settings struct {
 	Strategy  string     `json:"strategy,omitempty"`  // continuous or truncate
 	Model     string     `json:"model,omitempty"`     // name of a choice of the configuration; empty: the default
 	Paused    bool       `json:"paused,omitempty"`    // messages are kept but not answered
+	// Allowed are outside tools that run without a question until a time.
+	Allowed []AllowedTool `json:"allowed,omitempty"`
 	// MemoryOff: the model has no memory tools and sees no memory.
 	MemoryOff bool `json:"memory_off,omitempty"`
 	// Voice says when answers are also spoken.
 	Voice VoiceChoice `json:"voice,omitempty"`
 	// Embeddings is the user's own configuration, where the gateway has none for all.
 	Embeddings OwnEmbeddings `json:"embeddings,omitzero"`
+}
+
+// AllowedTool is an outside tool that a person allowed until a time.
+type AllowedTool struct {
+	Tool  string    `json:"tool"`
+	Until time.Time `json:"until"`
+}
+
+// AllowLife is how long a tool stays allowed.
+const AllowLife = 30 * 24 * time.Hour
+
+// Allows reports whether a tool runs without a question.
+func (s Settings) Allows(tool string, now time.Time) bool {
+	return slices.ContainsFunc(s.Allowed, func(a AllowedTool) bool { return a.Tool == tool && now.Before(a.Until) })
+}
+
+// Allow returns the settings with a tool allowed until a time, and without those whose time is over. A zero time ends
+// what was allowed.
+func (s Settings) Allow(tool string, until, now time.Time) Settings {
+	s.Allowed = slices.DeleteFunc(slices.Clone(s.Allowed), func(a AllowedTool) bool {
+		return a.Tool == tool || !now.Before(a.Until)
+	})
+	if !until.IsZero() {
+		s.Allowed = append(s.Allowed, AllowedTool{tool, until})
+	}
+	return s
 }
 
 // OwnEmbeddings is a user's own embedding configuration. The zero value is none.

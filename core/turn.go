@@ -171,4 +171,6 @@ type Greeting struct {
 type Decision struct {
 	Approval ApprovalID `json:"approval"`
 	Yes      bool       `json:"yes"`
+	// Always: with a yes, the tool is allowed for AllowLife.
+	Always bool `json:"always,omitempty"`
 }

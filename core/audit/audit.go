@@ -41,6 +41,7 @@ const (
 	Retry       What = "retry"         // of a delivery or a job
 	Command     What = "command"       // a refused command
 	Question    What = "question"      // an approval was asked, answered or expired
+	Allowed     What = "allowed"       // a tool, until a time
 	Call        What = "call"          // of a tool that may change something outside
 )
 

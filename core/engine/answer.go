@@ -54,7 +54,7 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p store.
 	req := agent.Request{Model: model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools, Call: call,
 		Journal: ts.Store, MaxSteps: c.MaxSteps, ToolTokens: ts.results(p, ts.output(asked)),
 		Window: ts.Config.LLM.Usable(), PromptTokens: promptTokens(p), ResultTokens: c.ResultTokens,
-		ToolTimeout: c.ToolTimeout, MaxImages: c.MaxImages, Client: asked.Tools, Choice: asked.Choice, Permit: permit,
+		ToolTimeout: c.ToolTimeout, MaxImages: c.MaxImages, Client: asked.Tools, Choice: asked.Choice, Permit: ts.permits(u),
 		Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided, MaxOutputTokens: ts.maxOutput(asked),
 		Output: ts.output(asked), Tokenizer: ts.Tokens, Now: ts.Now,
 		Keep: ts.Files.KeepFile, OnText: on.Text, OnAct: on.Acts, Guard: guard, More: more}
@@ -73,6 +73,16 @@ func through(t *core.Turn) core.Actor {
 		return core.Actor{}
 	}
 	return core.Actor{Via: core.ViaIdentity, ID: int64(t.Identity)}
+}
+
+// permits returns what decides about calls of outside tools for a user: permit, and what the user allowed for a while.
+func (ts *Turns) permits(u core.User) func(core.Tool, bool) agent.Verdict {
+	return func(tool core.Tool, tainted bool) agent.Verdict {
+		if !tainted && u.Settings.Allows(tool.Spec().Name, ts.Now()) {
+			return agent.Allow
+		}
+		return permit(tool, tainted)
+	}
 }
 
 // permit decides about calls of outside tools. Tools that the operator allowed run, in a

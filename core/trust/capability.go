@@ -81,6 +81,16 @@ func YesNo(language, code string, typed bool) []core.Button {
 	return []core.Button{{Label: say(language).Yes, Command: "/yes " + code}, no}
 }
 
+// YesNoAlways returns the buttons of a question about a call; with always also one that allows its tool for
+// core.AllowLife.
+func YesNoAlways(language, code string, always bool) []core.Button {
+	out := YesNo(language, code, false)
+	if always {
+		out = slices.Insert(out, 1, core.Button{Label: say(language).Always, Command: "/yes " + code + " always"})
+	}
+	return out
+}
+
 // WithButtons puts buttons below the last part.
 func WithButtons(parts []core.Part, buttons []core.Button) []core.Part {
 	if n := len(parts); n > 0 {
@@ -99,10 +109,10 @@ func CodeHash(code string) string {
 
 // texts are the words of questions and of the audit.
 type texts struct {
-	Yes, No string // on buttons
-	Done    map[audit.What]string
-	Results map[audit.Result]string // those that are not obvious
-	Vias    map[core.Via]string     // other than identities
+	Yes, No, Always string // on buttons
+	Done            map[audit.What]string
+	Results         map[audit.Result]string // those that are not obvious
+	Vias            map[core.Via]string     // other than identities
 }
 
 var say = i18n.In[texts]("trust")

@@ -44,6 +44,7 @@ type entry struct {
 	Moved                    bool          // the message before came through another channel
 	States                   []shownState  // of deliveries that are not finished, or failed
 	Arrived                  []shownState  // of the others
+	tainted                  bool          // it derives from words of others
 	Unfinished               string        // why the text lacks its end; empty: it is whole
 	Writing                  []writing     // answers to this message and those before that are being written
 	Answers                  []replyButton // to a question asked on this page, or for the rest of an answer
@@ -146,7 +147,7 @@ func (r *Room) buttons(v *web.Visit, all []*entry) error {
 		if !here || n < 0 {
 			continue
 		}
-		for _, b := range trust.YesNo(v.Lang, a.Code, a.Word != "") {
+		for _, b := range answersOf(v.Lang, a, all[n].tainted) {
 			nonce := fmt.Sprintf("answer-%d-%s", a.AskedAt.UnixMilli(),
 				strings.NewReplacer("/", "", " ", "-").Replace(b.Command))
 			all[n].Answers = append(all[n].Answers, replyButton{Label: b.Label, Text: b.Command, Nonce: nonce})
@@ -154,6 +155,14 @@ func (r *Room) buttons(v *web.Visit, all []*entry) error {
 		all[n].Version = hashed(all[n].Version, a.Code)
 	}
 	return nil
+}
+
+// answersOf returns the buttons of a question.
+func answersOf(language string, a core.Approval, tainted bool) []core.Button {
+	if a.Kind == core.ApproveCall {
+		return trust.YesNoAlways(language, a.Code, !tainted)
+	}
+	return trust.YesNo(language, a.Code, a.Word != "")
 }
 
 func idsWhere(ms []core.Message, meant func(core.Message) bool) []core.MessageID {
@@ -183,7 +192,7 @@ func (r *Room) sent(v *web.Visit, ms []core.Message) (map[core.MessageID][]core.
 }
 
 func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results map[string]core.Message) *entry {
-	e := &entry{ID: "m" + strconv.FormatInt(int64(m.ID), 10), Number: m.ID, Turn: m.Turn, At: shownAt(m),
+	e := &entry{ID: "m" + strconv.FormatInt(int64(m.ID), 10), Number: m.ID, Turn: m.Turn, tainted: m.Tainted, At: shownAt(m),
 		Deleted: m.Redacted, Edited: m.Revision > 0 && !m.Redacted, Covered: m.Covered, Forwarded: m.ForwardedFrom}
 	stamp(v, e, m.SentAt)
 	speaker(v, e, m)

@@ -83,6 +83,23 @@ func TestModel_isNamedByTheComposer(t *testing.T) {
 	w.Ana.SignedIn().Get("/").Wants(t, 200, `<p class="model">Model: gpt-&lt;x&gt;</p>`)
 }
 
+func TestModel_isChosenInTheComposer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *Options) {
+		o.Models = func(core.UserID) []core.ModelChoice {
+			return []core.ModelChoice{{Model: "large"}, {Name: "home", Model: "qwen"}}
+		}
+	})
+	p := w.Ana.SignedIn()
+	p.Get("/").Wants(t, 200, `<option value="" selected>large</option>`, `<option value="home">home (qwen)</option>`)
+	a := p.Post("/model", url.Values{"model": {"home"}})
+	a.Wants(t, http.StatusSeeOther)
+	p.Get(a.Header.Get("Location")).Wants(t, 200, "qwen answers from now on.", `<option value="home" selected>`)
+	p.Post("/model", url.Values{"model": {"other"}}).Wants(t, http.StatusBadRequest)
+	p.Post("/model", url.Values{"model": {""}}).Wants(t, http.StatusSeeOther)
+	p.Get("/").Wants(t, 200, `<option value="" selected>`)
+}
+
 func TestStop_saysSo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

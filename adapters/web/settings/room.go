@@ -250,7 +250,9 @@ type settingsWords struct {
 	Detail                                                                          string // the error
 	AskedLead                                                                       string // channel, name
 
-	ModelPrice string // price read, price written, currency
+	ModelPrice   string // price read, price written, currency
+	Allowed      string
+	AllowedUntil string // day
 
 	// Profile.
 	Profile, Name, NameHint, NameEmpty, Zone, ZoneHint, ZoneUnknown, ZoneNear, ZoneHere, ZoneHereIs, Language,

@@ -23,6 +23,7 @@ func (r *Room) settingsRoutes() []web.Route {
 		{Pattern: "GET /settings/{section}", Serve: r.settingsSection},
 		{Pattern: "POST /settings/profile", Serve: r.setProfile},
 		{Pattern: "POST /settings/assistant", Serve: r.setAssistant},
+		{Pattern: "POST /settings/allowed", Serve: r.endAllowed},
 	}, r.linkRoutes(), r.embeddingRoutes(), r.keyRoutes(), r.dataRoutes())
 }
 
@@ -50,6 +51,7 @@ type settingsView struct {
 	Languages, Summaries, Strategy, Memory []choice
 	Voice                                  []choice // empty: replies cannot be spoken
 	Models                                 []choice // empty: there is only one
+	Allowed                                []allowedView
 	Standing                               standingView
 	Links                                  linksView
 	Meaning                                meaningView
@@ -136,6 +138,9 @@ func (r *Room) fillChoices(v *web.Visit, page *settingsView) error {
 			"on", w.VoiceOn, w.VoiceOnHint, "off", w.VoiceOff, w.VoiceOffHint)
 	}
 	page.Models = r.models(v)
+	for _, a := range s.Allow("", time.Time{}, v.Now).Allowed {
+		page.Allowed = append(page.Allowed, allowedView{a.Tool, day.Name(a.Until.In(v.Zone).Format(time.DateOnly), "", v.Lang)})
+	}
 	page.Memory = choices(map[bool]string{false: "on", true: "off"}[s.MemoryOff], "on", w.MemoryOn, w.MemoryOnHint,
 		"off", w.MemoryOff, w.MemoryOffHint)
 	return nil
@@ -163,6 +168,19 @@ func (r *Room) models(v *web.Visit) []choice {
 		options = append(options, m.Name, cmp.Or(m.Name, say(v.Lang).Settings.ModelDefault)+": "+m.Model, hint)
 	}
 	return choices(here, options...)
+}
+
+// allowedView is a tool that runs without a question until a day.
+type allowedView struct{ Tool, Until string }
+
+// endAllowed ends what a person allowed a tool.
+func (r *Room) endAllowed(v *web.Visit) error {
+	tool := v.R.PostForm.Get("tool")
+	if !v.User.Settings.Allows(tool, v.Now) {
+		return v.BadForm(nil)
+	}
+	return r.change(v, "assistant", say(v.Lang).Settings.Saved,
+		effect.SetSettings{Settings: v.User.Settings.Allow(tool, time.Time{}, v.Now)})
 }
 
 // choices returns options, each with a name and a hint. The one with the value here is marked.

@@ -86,6 +86,33 @@ func TestTheProfileIsSet(t *testing.T) {
 	p.Get("/settings/profile").Elsewhere(t, "/settings#profile")
 }
 
+func TestSettings_modelsAndAllowedTools(t *testing.T) {
+	t.Parallel()
+	f := newOffice(t, func(o *Options) {
+		o.Models = func(core.UserID) []core.ModelChoice {
+			return []core.ModelChoice{{Model: "large", Prompt: 2.5, Completion: 10, Currency: "USD"}, {Name: "home", Model: "qwen"}}
+		}
+	})
+	p := f.Ana.SignedIn()
+	p.Get("/settings").Wants(t, 200, "Default: large", "2.5 for a million tokens read, 10 written (USD)", "home: qwen")
+	form := url.Values{"summaries": {"off"}, "strategy": {"long"}, "model": {"none"}}
+	p.Post("/settings/assistant", form).Wants(t, 400)
+	form.Set("model", "home")
+	p.Post("/settings/assistant", form).Wants(t, 303)
+	p.Get("/settings").Wants(t, 200, `name="model" value="home" checked`)
+
+	s := p.Settings().Settings.Allow("shop_mail", f.Clock.Now().Add(core.AllowLife), f.Clock.Now())
+	if _, err := f.Gate.Act(f.Context, p.User.ID, effect.SetSettings{Settings: s}); err != nil {
+		t.Fatal(err)
+	}
+	p.Get("/settings").Wants(t, 200, "<code>shop_mail</code>", "until Monday 2 March")
+	p.Post("/settings/allowed", url.Values{"tool": {"other"}}).Wants(t, 400)
+	p.Post("/settings/allowed", url.Values{"tool": {"shop_mail"}}).Wants(t, 303)
+	if s := p.Settings().Settings; len(s.Allowed) > 0 || s.Model != "home" {
+		t.Errorf("got %+v", s)
+	}
+}
+
 func TestChannelsAreSeenAndChanged(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)

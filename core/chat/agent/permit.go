@@ -26,7 +26,8 @@ const (
 )
 
 // permitted decides about a call of an outside tool. With stop it does not run, and d says why. A call that is the
-// person's own wish is replaced by the one that the model makes without foreign words and descriptions.
+// person's own wish is replaced by the one that the model makes without foreign words and descriptions, and a question
+// about it is as in a turn without them.
 func (r *run) permitted(ctx context.Context, tool core.Tool, call *core.ToolCall) (d done, stop bool) {
 	if !r.outside(call.Name) {
 		return done{}, false
@@ -35,8 +36,9 @@ func (r *run) permitted(ctx context.Context, tool core.Tool, call *core.ToolCall
 		return notDone(answeredAlready), true
 	}
 	foreign := r.tainted || r.steered(tool)
-	verdict := r.Permit(tool, foreign)
-	if verdict != Allow && foreign && r.Permit(tool, false) == Allow && r.own(ctx, tool, call) {
+	verdict, freely := r.Permit(tool, foreign), r.Permit(tool, false) == Allow
+	own := foreign && verdict != Allow && (freely || verdict == Ask) && r.own(ctx, tool, call)
+	if own && freely {
 		verdict = Allow
 	}
 	switch verdict {
@@ -46,7 +48,7 @@ func (r *run) permitted(ctx context.Context, tool core.Tool, call *core.ToolCall
 		if r.out.Question != nil {
 			return notDone(oneAtATime), true
 		}
-		r.out.Question = &core.Question{Call: *call, Tainted: r.tainted}
+		r.out.Question = &core.Question{Call: *call, Tainted: r.tainted && !own}
 		return notDone(waitsForYes), true
 	case Refuse:
 		return notDone(refusedHere), true

@@ -13,6 +13,7 @@ import (
 	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
+	"github.com/everthread/everthread/core/text/day"
 	"github.com/everthread/everthread/core/text/i18n"
 	"github.com/everthread/everthread/core/trust"
 )
@@ -109,8 +110,17 @@ func (c *Commands) takeBack(ctx context.Context, r *request, ids []int64) (core.
 // mineShown bounds the rows of /mine.
 const mineShown = 20
 
-// mine shows the audit of the person's account, newest first.
+// mine shows the tools that run without a question and the audit of the person's account, newest first, or ends what is
+// allowed.
 func (c *Commands) mine(ctx context.Context, r *request) (core.Outcome, error) {
+	if f := strings.Fields(r.arg); len(f) == 2 && means(f[0], func(t *typed) []string { return t.Remove }) {
+		tool := strings.Trim(f[1], "`")
+		if !r.user.Settings.Allows(tool, r.now) {
+			return r.sayf(r.words.MineNotAllowed, escaper.Replace(tool)), nil
+		}
+		return r.sayf(r.words.MineRemoved, tool).With(
+			effect.SetSettings{Settings: r.user.Settings.Allow(tool, time.Time{}, r.now)}), nil
+	}
 	rows, err := c.Store.Audit(ctx, store.AuditQuery{User: r.user.ID, Limit: mineShown})
 	if err != nil || len(rows) == 0 {
 		return r.say(r.words.MineNone), err
@@ -123,11 +133,19 @@ func (c *Commands) mine(ctx context.Context, r *request) (core.Outcome, error) {
 	for _, i := range ids {
 		names[int64(i.ID)] = placeName(i)
 	}
-	return list(r.words.MineTitle, rows, func(row audit.Row) string {
+	out := list(r.words.MineTitle, rows, func(row audit.Row) string {
 		at := row.At.In(c.location(r)).Format("2006-01-02 15:04")
 		through := trust.Through(r.lang, row, cmp.Or(names[row.ViaID], r.words.MineGone))
 		return "- " + at + " · " + trust.AuditLine(r.lang, row) + " · " + through
-	}), nil
+	})
+	allowed := r.user.Settings.Allow("", time.Time{}, r.now).Allowed
+	if len(allowed) > 0 {
+		out.Text = list(r.words.MineAllowed, allowed, func(a core.AllowedTool) string {
+			until := day.Name(a.Until.In(c.location(r)).Format(time.DateOnly), "", r.lang)
+			return fmt.Sprintf(r.words.MineAllowedLine, a.Tool, until, a.Tool)
+		}, "", out.Text).Text
+	}
+	return out, nil
 }
 
 // usage shows how much of the day's budget is used.

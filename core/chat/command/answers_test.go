@@ -138,6 +138,12 @@ var answers = map[string]struct {
 	}, "", []string{"/export", "/web"}},
 	"undo": {nil, "", []string{"/undo", "/undo 7"}},
 	"mine": {nil, "", []string{"/mine", "/timezone Europe/Paris", "/link", "/mine"}},
+	"mine-allowed": {func(w *world) {
+		_, u := w.identify(w.ada)
+		_, err := w.Note(w.ctx, store.Note{User: u.ID, Now: w.now, Effects: []core.Effect{effect.SetSettings{
+			Settings: u.Settings.Allow("shop_mail", w.now.Add(core.AllowLife), w.now)}}})
+		must(w.t, err)
+	}, "", []string{"/mine remove shop_order", "/mine remove shop_mail", "/mine"}},
 	"mine-gone": {func(w *world) {
 		w.also(w.ada, "terminal", "home")
 		w.send(core.Address{Channel: "terminal", External: "home"}, "/timezone Asia/Tokyo")
@@ -379,7 +385,7 @@ func TestSettingsKeepTheOthers(t *testing.T) {
 	}
 	i, u := w.identify(w.ada)
 	want := core.Settings{Zone: "Asia/Tokyo", Language: "fr", Home: i.ID, Summaries: "all", Paused: true}
-	if u.Settings != want {
+	if fmt.Sprintf("%+v", u.Settings) != fmt.Sprintf("%+v", want) {
 		t.Errorf("got %+v, want %+v", u.Settings, want)
 	}
 }

@@ -19,6 +19,7 @@ import (
 // reply is a text that may answer a question.
 type reply struct {
 	yes, no bool
+	always  bool   // with a yes: the tool of the question is allowed for a while
 	code    string // of the question; empty: it is not named
 	typed   string // the text itself, in capitals
 }
@@ -44,6 +45,9 @@ func readReply(said string) (reply, bool) {
 	r := reply{typed: strings.ToUpper(word)}
 	if l, ok := parse(said); ok {
 		word, r.code = l.word, l.arg
+		if f := strings.Fields(l.arg); len(f) == 2 && means(f[1], func(t *typed) []string { return t.Always }) {
+			r.code, r.always = f[0], true
+		}
 	}
 	folded := text.Fold(word)
 	r.yes, r.no = means(word, yes) || slices.Contains(yesWords, folded), means(word, no) ||
@@ -87,7 +91,12 @@ func (c *Commands) answer(ctx context.Context, r *request, a reply) (out core.Ou
 	case a.yes && q.Word != "":
 		return r.sayf(r.words.ApprovalType, q.Word), true, nil
 	}
-	return c.decide(ctx, r, q, !a.no)
+	if a.always {
+		if a.always, err = c.plainly(ctx, q); err != nil {
+			return out, false, err
+		}
+	}
+	return c.decide(ctx, r, q, a)
 }
 
 // repliedTo returns those of the open questions that a message replies to.
@@ -104,11 +113,12 @@ func (c *Commands) plainly(ctx context.Context, q core.Approval) (bool, error) {
 }
 
 // decide decides a question.
-func (c *Commands) decide(ctx context.Context, r *request, q core.Approval, yes bool) (out core.Outcome, ok bool,
+func (c *Commands) decide(ctx context.Context, r *request, q core.Approval, a reply) (out core.Outcome, ok bool,
 	err error) {
+	yes := !a.no
 	switch q.Kind {
 	case core.ApproveCall:
-		return core.Outcome{Decides: &core.Decision{Approval: q.ID, Yes: yes}}, true, nil
+		return core.Outcome{Decides: &core.Decision{Approval: q.ID, Yes: yes, Always: yes && a.always}}, true, nil
 	case core.ApproveAccount:
 		out = r.say(r.words.AccountNo)
 		if yes {

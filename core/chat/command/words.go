@@ -95,7 +95,7 @@ func bold(s string) string { return "**" + escaper.Replace(title(s)) + "**" }
 
 // typed holds the words that people type after a command, folded.
 type typed struct {
-	Yes, No, Cancel, Resume, Remove, Archive, List, All, Days, Long, Newest, Default []string
+	Yes, No, Cancel, Resume, Remove, Archive, List, All, Days, Long, Newest, Default, Always []string
 }
 
 // means reports whether s is one of the words of any language.
@@ -151,6 +151,8 @@ type texts struct {
 	ApprovalByName, ContinueBusy, ContinueNothing                                                             string
 	LoopsTitle, StaleTitle, NoLoops, NotYours, DoneWhich, UndoTitle, UndoNone, AccountYes, AccountNo          string
 	SearchWhat, SearchWords, FromYou, FromMe, FromTool, FromSummary, FromFile, SaidBefore, SaidAfter          string
+	MineAllowed, MineRemoved, MineNotAllowed                                                                  string // the last two: a tool
+	MineAllowedLine                                                                                           string // tool, day, tool
 	MemoryTitle, MemoryEmpty, MemoryOff, MemoryOn, ArchiveWhich, MineTitle, MineGone, MineNone                string
 	RememberWhat, RememberUnknown, RememberRefused, ForgetWhat, ForgetUnknown, Forgotten                      string
 	AlwaysTitle, AlwaysNone, AlwaysWaiting, AlwaysWhich, AlwaysDeclined                                       string

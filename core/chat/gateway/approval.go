@@ -60,7 +60,8 @@ func (g *Gateway) question(ctx context.Context, t *core.Turn, u core.User, a *co
 	if err != nil {
 		return q, err
 	}
-	text, err := g.ask(ctx, t, u, &q, ask, questionText(g.language(u.Settings), ask.Code, *a.Question))
+	text, err := g.ask(ctx, t, u, &q, ask, questionText(g.language(u.Settings), ask.Code, *a.Question),
+		!a.Question.Tainted)
 	if err != nil {
 		return q, err
 	}
@@ -70,11 +71,11 @@ func (g *Gateway) question(ctx context.Context, t *core.Turn, u core.User, a *co
 }
 
 // ask adds a question to those of a turn, and returns its text for the turn's answer. In a program's turn the question
-// goes to another identity of the user; without one it is not asked.
+// goes to another identity of the user; without one it is not asked. always: the tool may be allowed for longer.
 func (g *Gateway) ask(ctx context.Context, t *core.Turn, u core.User, q *asking, a core.Approval,
-	text string) (string, error) {
+	text string, always bool) (string, error) {
 	language := g.language(u.Settings)
-	buttons := trust.YesNo(language, a.Code, false)
+	buttons := trust.YesNoAlways(language, a.Code, always)
 	if !g.Channels.Capabilities(t.Address.Channel).Program {
 		if q.approvals = append(q.approvals, a); len(q.approvals) == 1 { // others are answered by their codes
 			q.buttons = buttons
@@ -125,7 +126,7 @@ func (g *Gateway) askAlso(ctx context.Context, t *core.Turn, u core.User, a *cor
 	default:
 		text += " " + w.answering(ask.Code, a.Tainted)
 	}
-	text, err := g.ask(ctx, t, u, q, ask, text)
+	text, err := g.ask(ctx, t, u, q, ask, text, false)
 	if err == nil {
 		sayAlso(a, text, a.Tainted)
 	}
@@ -166,7 +167,10 @@ func questionText(language, code string, q core.Question) string {
 	if q.Tainted {
 		text += w.AskTainted + "\n\n"
 	}
-	return text + w.answering(code, q.Tainted)
+	if text += w.answering(code, q.Tainted); !q.Tainted {
+		text += " " + fmt.Sprintf(w.AskLonger, code)
+	}
+	return text
 }
 
 // answering returns how to answer a question. A plain yes to one of a turn that read words of others does not count.

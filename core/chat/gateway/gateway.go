@@ -426,6 +426,7 @@ type texts struct {
 	AskCall                        string // %s: the tool
 	AskTainted, AskYes, AskNowhere string
 	AskCode                        string // %s: the code of the question, twice
+	AskLonger                      string // %s: the code
 	AskElsewhere                   string // %s: where
 	AskFrom                        string // %s: the program or file
 	AskAlways                      string // %s: what is proposed

@@ -124,7 +124,7 @@ func TestTwoQuestionsOfATurnAreToldApart(t *testing.T) {
 	if len(all) != 2 || all[0].Code == all[1].Code {
 		t.Fatalf("asked: %+v", all)
 	}
-	if !strings.Contains(got, "mail_send") || !strings.Contains(got, "/yes S") || len(w.line.parts[0].Buttons) != 2 {
+	if !strings.Contains(got, "mail_send") || !strings.Contains(got, "/yes S") || len(w.line.parts[0].Buttons) != 3 {
 		t.Errorf("got %q, %+v", got, w.line.parts[0].Buttons)
 	}
 }

@@ -74,6 +74,16 @@ func (t *tx) decide(e effect.Decide) {
 	t.auditApproval(a, e.At, result)
 }
 
+// allowTool lets the tool of a question run without one for a while.
+func (t *tx) allowTool(question core.ApprovalID, now time.Time) {
+	var s effect.CallSubject
+	t.fail(unjson(valueOf[string](t, `SELECT subject FROM approvals WHERE user_id = $1 AND id = $2 AND kind = 'call'`, t.user,
+		question), &s))
+	t.settings = text(t.ownSettings().Allow(s.Call.Name, now.Add(core.AllowLife), now))
+	t.exec(`UPDATE users SET settings = $2 WHERE id = $1`, t.user, t.settings)
+	t.auditAction(audit.Row{What: audit.Allowed, Tool: s.Call.Name})
+}
+
 // useYes spends a yes to an account change.
 func (t *tx) useYes(e effect.UseYes) {
 	t.execOr(core.ErrRefused,

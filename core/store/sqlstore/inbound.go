@@ -99,6 +99,9 @@ func (t *tx) appendNew(a store.Append, n int, how admission, to *route, turn *co
 	}
 	t.by(core.Actor{Via: core.ViaIdentity, ID: int64(a.Identity), At: a.Now})
 	t.decide(effect.Decide{Approval: d.Approval, Identity: a.Identity, Yes: d.Yes, At: a.Now})
+	if d.Yes && d.Always {
+		t.allowTool(d.Approval, a.Now)
+	}
 	return id
 }
 
