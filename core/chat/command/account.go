@@ -114,9 +114,9 @@ const mineShown = 20
 // allowed.
 func (c *Commands) mine(ctx context.Context, r *request) (core.Outcome, error) {
 	if f := strings.Fields(r.arg); len(f) == 2 && means(f[0], func(t *typed) []string { return t.Remove }) {
-		tool := strings.Trim(f[1], "`")
+		tool := strings.ReplaceAll(f[1], "`", "")
 		if !r.user.Settings.Allows(tool, r.now) {
-			return r.sayf(r.words.MineNotAllowed, escaper.Replace(tool)), nil
+			return r.sayf(r.words.MineNotAllowed, tool), nil
 		}
 		return r.sayf(r.words.MineRemoved, tool).With(
 			effect.SetSettings{Settings: r.user.Settings.Allow(tool, time.Time{}, r.now)}), nil
