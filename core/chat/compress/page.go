@@ -3,15 +3,12 @@ package compress
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/store"
@@ -31,33 +28,24 @@ func (r *round) make(ctx context.Context, ms []core.Message) (made, error) {
 	if len(ms) == 0 {
 		return out, nil
 	}
-	given, err := r.shorten(ctx, ms)
-	if err != nil {
-		return out, err
-	}
 	p := &out.page
 	p.Segment, p.Start, p.End = ms[0].Segment, ms[0].Position, ms[len(ms)-1].Position
 	p.First, p.Last = ms[0].ID, ms[0].ID
 	zone := r.user.Settings.Location(r.Calendar.Zone)
-	texts := make([]sheet, core.MaxTier+1)
+	texts := [core.MaxTier + 1]sheet{}
 	for i := range ms {
 		m := &ms[i]
 		p.Original, p.First, p.Last = p.Original+m.Tokens, min(p.First, m.ID), max(p.Last, m.ID)
-		repeats, err := r.repeats(ctx, &out, ms, m)
+		repeats, err := r.repeats(ctx, &out, m)
 		if err != nil {
 			return out, err
 		}
-		forms := r.Compressor.Forms(m, given[m.ID], repeats)
-		for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
-			length := lengths[tier].assistant
-			if m.Role == core.RoleUser {
-				length = lengths[tier].user
-			}
-			texts[tier].add(m, forms[length], zone)
+		for tier, form := range r.Compressor.Forms(m, repeats) {
+			texts[tier].add(m, form, zone)
 		}
 	}
 	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
-		p.Forms[tier] = texts[tier].form(r.Tokens)
+		p.Forms[tier] = texts[tier].form(r.Compressor)
 		if before := p.Forms[tier-1]; tier > core.TierOlder && p.Forms[tier].Tokens > before.Tokens {
 			p.Forms[tier] = before // marks for many short messages are longer than these
 		}
@@ -80,7 +68,7 @@ func (s *sheet) add(m *core.Message, f Form, zone *time.Location) {
 	case f.Text == "":
 		s.leave(m)
 		return
-	case f.RefersTo != 0:
+	case f.State == Reference:
 		s.f.References++
 	case f.State == Raw:
 		s.f.Raw++
@@ -151,12 +139,10 @@ func (s *sheet) mark() {
 	s.text.WriteString(": " + left)
 }
 
-func (s *sheet) form(t core.Tokenizer) core.PageForm {
+func (s *sheet) form(c *Compressor) core.PageForm {
 	s.mark()
 	s.f.Text = s.text.String()
-	if s.f.Text != "" {
-		s.f.Tokens, s.f.UserTokens = t.Count(s.f.Text), t.Count(s.user.String())
-	}
+	s.f.Tokens, s.f.UserTokens = c.count(s.f.Text), c.count(s.user.String())
 	return s.f
 }
 
@@ -177,156 +163,72 @@ func unlike(text string) string {
 	return out.String()
 }
 
-// shorten asks the model to shorten messages. It returns nothing without the model or
-// budget, or if it fails: then extraction alone is used.
-func (r *round) shorten(ctx context.Context, ms []core.Message) (map[core.MessageID]string, error) {
-	request := Request(r.readable(ms))
-	if r.alone || request == nil {
-		return nil, nil
-	}
-	if limit := r.Settings.TokensPerDay; limit > 0 {
-		need := weigh(ms) + r.Settings.MaxOutput + 1000
-		ok, err := r.Store.Reserve(ctx, r.job.User, r.job.Lease, r.today, need,
-			max(limit/2, 1)) // the other half is for today's messages
-		if err != nil {
-			return nil, fmt.Errorf("reserve tokens: %w", err)
-		}
-		if !ok {
-			r.alone = true
-			return nil, nil
-		}
-	}
-	text, usage, err := r.ask(ctx, request)
-	if usage != (core.Usage{}) {
-		if err := r.Store.Spend(context.WithoutCancel(ctx), r.job.User, r.today, usage); err != nil {
-			return nil, fmt.Errorf("count tokens: %w", err)
-		}
-	}
-	if m, ok := errors.AsType[*core.ModelError](err); ok && m.Kind != core.ModelDown && m.Kind != core.ModelBusy {
-		r.Log.Warn("old messages were not shortened by the model; extracting them", zap.Error(err))
-		r.alone = m.Kind == core.ModelAuth || m.Kind == core.ModelConfig
-		return nil, nil
-	}
-	return Parse(text), err
-}
-
-// readable returns the messages that fit into one request, of those that the model can shorten.
-func (r *round) readable(ms []core.Message) []core.Message {
-	if r.Settings.Window == 0 {
-		return ms
-	}
-	room := r.Settings.Window - r.Settings.MaxOutput - r.Tokens.Count(instructions) - 2*messageTokens
-	return slices.DeleteFunc(slices.Clone(ms), func(m core.Message) bool {
-		n := r.Tokens.Count(line(&m)) + 1
-		if !Wants(&m) || n > room {
-			return true
-		}
-		room -= n
-		return false
-	})
-}
-
-// messageTokens are the tokens of the form around a message.
-const messageTokens = 4
-
-func (r *round) ask(ctx context.Context, request []core.ModelMessage) (text string, usage core.Usage, err error) {
-	var b strings.Builder
-	for d, err := range r.Model.Stream(ctx, core.ModelRequest{Messages: request, MaxTokens: r.Settings.Limit,
-		User: r.job.User}) {
-		if err != nil {
-			return "", usage, err
-		}
-		d.AppendTo(&b)
-		if d.Usage != nil {
-			usage = usage.Add(*d.Usage)
-		}
-	}
-	return b.String(), usage, nil
-}
-
 // candidatesOf is the number of earlier messages to compare for a fingerprint.
 const candidatesOf = 4
 
-// repeats returns the pieces of a user's message that repeat earlier ones, and adds its
-// fingerprints to out. page are the messages of the same page.
-func (r *round) repeats(ctx context.Context, out *made, page []core.Message, m *core.Message) ([]Repeat, error) {
+// repeats returns the pieces of a user's message that repeat earlier ones, and adds its fingerprints to out.
+func (r *round) repeats(ctx context.Context, out *made, m *core.Message) ([]Repeat, error) {
 	if m.Role != core.RoleUser {
 		return nil, nil
 	}
-	prints := r.Compressor.Prints(m.Text)
+	prints := r.Compressor.Prints(m)
 	if len(prints) == 0 {
 		return nil, nil
 	}
-	pieces := map[int64][]int{} // by their bands
-	for _, p := range prints {
-		for _, band := range append(slices.Clone(p.Bands), exact(p.Hash)) {
-			pieces[band] = append(pieces[band], p.Piece)
-		}
-	}
-	found, err := r.earlier(ctx, out, pieces, m.ID)
+	candidates, err := r.candidates(ctx, prints, out.prints)
 	if err != nil {
-		return nil, err
-	}
-	texts, err := r.texts(ctx, page, found)
-	if err != nil {
-		return nil, err
-	}
-	candidates := map[int][]Candidate{}
-	for _, f := range found {
-		text, ok := texts[f.Message]
-		for _, piece := range pieces[f.Band] {
-			c := Candidate{Message: f.Message, Piece: f.Piece, Text: text}
-			if ok && !slices.Contains(candidates[piece], c) {
-				candidates[piece] = append(candidates[piece], c)
-			}
-		}
+		return nil, fmt.Errorf("find repetition: %w", err)
 	}
 	repeats := r.Compressor.Repeats(m.Text, candidates)
 	for _, x := range repeats {
 		out.repeats[m.ID] = append(out.repeats[m.ID], x.Of)
 	}
-	for band, list := range pieces {
-		for _, piece := range list {
-			out.prints = append(out.prints, store.Printed{Band: band, Message: m.ID, Piece: piece})
-		}
-	}
+	out.prints = append(out.prints, prints...)
 	return repeats, nil
 }
 
-// exact returns the band that only equal texts share.
-func exact(print string) int64 { return int64(hash("exact:" + print)) }
-
-// earlier returns earlier occurrences of bands, in the store and on this page.
-func (r *round) earlier(ctx context.Context, out *made, pieces map[int64][]int,
-	before core.MessageID) ([]store.Printed, error) {
-	bands := slices.Sorted(maps.Keys(pieces))
-	found, err := r.Store.Printed(ctx, r.job.User, bands, before, candidatesOf)
-	if err != nil {
-		return nil, fmt.Errorf("find repetition: %w", err)
+// candidates returns the earlier pieces, in the store and on this page, that share a band with those of a message.
+func (r *round) candidates(ctx context.Context, prints, page []store.Printed) (map[int][]Candidate, error) {
+	pieces := map[int64][]int{} // by their bands
+	for _, p := range prints {
+		pieces[p.Band] = append(pieces[p.Band], p.Piece)
 	}
-	for _, p := range out.prints {
+	before := prints[0].Message
+	found, err := r.Store.Printed(ctx, r.job.User, slices.Sorted(maps.Keys(pieces)), before, candidatesOf)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range page {
 		if pieces[p.Band] != nil && p.Message < before {
 			found = append(found, p)
 		}
 	}
-	return found, nil
-}
-
-func (r *round) texts(ctx context.Context, page []core.Message,
-	found []store.Printed) (map[core.MessageID]string, error) {
-	out := map[core.MessageID]string{}
-	var ids []core.MessageID
+	texts, err := r.texts(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	out := map[int][]Candidate{}
 	for _, f := range found {
-		if i := slices.IndexFunc(page, func(m core.Message) bool { return m.ID == f.Message }); i >= 0 {
-			out[f.Message] = page[i].Text
-		} else if !slices.Contains(ids, f.Message) {
-			ids = append(ids, f.Message)
+		c := Candidate{Message: f.Message, Piece: f.Piece, Text: texts[f.Message]}
+		for _, piece := range pieces[f.Band] {
+			if !slices.Contains(out[piece], c) {
+				out[piece] = append(out[piece], c)
+			}
 		}
 	}
-	if len(ids) == 0 {
+	return out, nil
+}
+
+// texts returns the texts of the messages that were found.
+func (r *round) texts(ctx context.Context, found []store.Printed) (map[core.MessageID]string, error) {
+	out := map[core.MessageID]string{}
+	for _, f := range found {
+		out[f.Message] = ""
+	}
+	if len(out) == 0 {
 		return out, nil
 	}
-	ms, err := r.Store.Messages(ctx, r.job.User, ids)
+	ms, err := r.Store.Messages(ctx, r.job.User, slices.Sorted(maps.Keys(out)))
 	for _, m := range ms {
 		if !m.Redacted {
 			out[m.ID] = m.Text
