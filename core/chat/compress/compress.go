@@ -15,7 +15,6 @@
 package compress
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -56,11 +55,7 @@ func (c *Compressor) Forms(m *core.Message, repeats []Repeat) Forms {
 	case m.Redacted || strings.TrimSpace(m.Text) == "":
 	case m.Role == core.RoleUser:
 		whole := d.deduplicated()
-		texts = Forms{core.TierOlder: whole, core.TierPoints: whole, core.TierLight: d.light()}
-		if slices.ContainsFunc(repeats, Repeat.hasNews) {
-			d.units = c.units(m, slices.DeleteFunc(slices.Clone(repeats), Repeat.hasNews))
-		}
-		texts[core.TierKernel] = d.kernel()
+		texts = Forms{core.TierOlder: whole, core.TierPoints: whole, core.TierLight: d.light(), core.TierKernel: d.kernel()}
 	case m.Role == core.RoleAssistant:
 		points := d.points()
 		texts = Forms{core.TierOlder: d.conclusions(), core.TierPoints: points, core.TierLight: points,

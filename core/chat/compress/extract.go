@@ -179,30 +179,21 @@ func (d *draft) gap(u *unit) string {
 // omission is what was left out at one place.
 type omission struct {
 	any   bool
-	what  string // code or quote
-	lines int    // of it
+	lines int // of code and quotes
 }
 
 func (o *omission) add(u *unit) {
 	o.any = true
-	switch {
-	case u.reference:
-		return
-	case u.kind.isCode():
-		o.what = "code"
-	case u.kind == quote:
-		o.what = cmp.Or(o.what, "quote")
-	default:
-		return
+	if (u.kind.isCode() || u.kind == quote) && !u.reference {
+		o.lines += strings.Count(u.text, "\n") + 1
 	}
-	o.lines += strings.Count(u.text, "\n") + 1
 }
 
 // mark returns the mark of an omission in a message, "" if there is none.
 func (o *omission) mark(m core.MessageID) string {
 	switch {
 	case o.lines > 0:
-		return fmt.Sprintf("[%s: %d lines, see #%d]", o.what, o.lines, m)
+		return fmt.Sprintf("[cut: %d lines, see #%d]", o.lines, m)
 	case o.any:
 		return left
 	}

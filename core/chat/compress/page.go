@@ -14,28 +14,17 @@ import (
 	"github.com/everthread/everthread/core/store"
 )
 
-// made is a page with its fingerprints and references.
-type made struct {
-	page    core.Page
-	prints  []store.Printed
-	repeats map[core.MessageID][]core.MessageID
-}
-
-// make makes a page of consecutive messages of one day.
-func (r *round) make(ctx context.Context, ms []core.Message) (made, error) {
-	out := made{page: core.Page{User: r.job.User, Thread: r.thread, Messages: len(ms), Tier: core.TierOlder},
-		repeats: map[core.MessageID][]core.MessageID{}}
-	if len(ms) == 0 {
-		return out, nil
-	}
-	p := &out.page
-	p.Segment, p.Start, p.End = ms[0].Segment, ms[0].Position, ms[len(ms)-1].Position
-	p.First, p.Last = ms[0].ID, ms[0].ID
+// page makes a page of consecutive messages of one day, with its fingerprints and references.
+func (r *round) page(ctx context.Context, ms []core.Message) (store.PutPages, error) {
+	p := core.Page{User: r.job.User, Thread: r.thread, Messages: len(ms), Tier: core.TierOlder}
+	out := store.PutPages{Repeats: map[core.MessageID][]core.MessageID{}}
 	zone := r.user.Settings.Location(r.Calendar.Zone)
 	texts := [core.MaxTier + 1]sheet{}
 	for i := range ms {
 		m := &ms[i]
-		p.Original, p.First, p.Last = p.Original+m.Tokens, min(p.First, m.ID), max(p.Last, m.ID)
+		p.Segment, p.Start, p.End = m.Segment, cmp.Or(p.Start, m.Position), m.Position
+		p.First, p.Last = min(cmp.Or(p.First, m.ID), m.ID), max(p.Last, m.ID)
+		p.Original += m.Tokens
 		repeats, err := r.repeats(ctx, &out, m)
 		if err != nil {
 			return out, err
@@ -50,6 +39,7 @@ func (r *round) make(ctx context.Context, ms []core.Message) (made, error) {
 			p.Forms[tier] = before // marks for many short messages are longer than these
 		}
 	}
+	out.Pages = []core.Page{p}
 	return out, nil
 }
 
@@ -104,16 +94,11 @@ func speaker(m *core.Message) string {
 
 // closed closes a code block at the end of a text, so that it does not swallow the lines after it.
 func closed(text string) string {
-	pieces := split(text)
-	if len(pieces) == 0 || pieces[len(pieces)-1].kind != fenced {
-		return text
+	pieces := split(text + "\n.")
+	if last := pieces[len(pieces)-1]; last.kind == fenced {
+		return text + "\n" + fenceOf(text[last.start:lineEnd(text, last.start)])
 	}
-	code := pieces[len(pieces)-1].of(text)
-	fence := fenceOf(code[:lineEnd(code, 0)])
-	if last := code[strings.LastIndexByte(code, '\n')+1:]; strings.Contains(code, "\n") && closes(last, fence) {
-		return text
-	}
-	return text + "\n" + fence
+	return text
 }
 
 // leave notes that a message is left out. The user's are named.
@@ -147,7 +132,7 @@ func (s *sheet) form(c *Compressor) core.PageForm {
 }
 
 // likeLine matches the beginning of a line that resembles that of a message or a day.
-var likeLine = regexp.MustCompile(`([\n\r\v\f\x{85}\x{2028}\x{2029}])(#\d+(?: me| \(forwarded\)|–#\d+)?:|## \w{3} \d)`)
+var likeLine = regexp.MustCompile(`([\n\r\v\f\x{85}\x{2028}\x{2029}])(#\d+(?: me| \([^)\n]*\)|–#\d+)?:|## \w{3} \d)`)
 
 // unlike keeps a text from imitating other messages. Fenced code stays unchanged: it cannot be mistaken for a message.
 func unlike(text string) string {
@@ -167,7 +152,7 @@ func unlike(text string) string {
 const candidatesOf = 4
 
 // repeats returns the pieces of a user's message that repeat earlier ones, and adds its fingerprints to out.
-func (r *round) repeats(ctx context.Context, out *made, m *core.Message) ([]Repeat, error) {
+func (r *round) repeats(ctx context.Context, out *store.PutPages, m *core.Message) ([]Repeat, error) {
 	if m.Role != core.RoleUser {
 		return nil, nil
 	}
@@ -175,15 +160,15 @@ func (r *round) repeats(ctx context.Context, out *made, m *core.Message) ([]Repe
 	if len(prints) == 0 {
 		return nil, nil
 	}
-	candidates, err := r.candidates(ctx, prints, out.prints)
+	candidates, err := r.candidates(ctx, prints, out.Prints)
 	if err != nil {
 		return nil, fmt.Errorf("find repetition: %w", err)
 	}
 	repeats := r.Compressor.Repeats(m.Text, candidates)
 	for _, x := range repeats {
-		out.repeats[m.ID] = append(out.repeats[m.ID], x.Of)
+		out.Repeats[m.ID] = append(out.Repeats[m.ID], x.Of)
 	}
-	out.prints = append(out.prints, prints...)
+	out.Prints = append(out.Prints, prints...)
 	return repeats, nil
 }
 
@@ -203,36 +188,28 @@ func (r *round) candidates(ctx context.Context, prints, page []store.Printed) (m
 			found = append(found, p)
 		}
 	}
-	texts, err := r.texts(ctx, found)
+	if len(found) == 0 {
+		return nil, nil
+	}
+	var ids []core.MessageID
+	for _, f := range found {
+		ids = append(ids, f.Message)
+	}
+	slices.Sort(ids)
+	ms, err := r.Store.Messages(ctx, r.job.User, slices.Compact(ids))
 	if err != nil {
 		return nil, err
 	}
 	out := map[int][]Candidate{}
 	for _, f := range found {
-		c := Candidate{Message: f.Message, Piece: f.Piece, Text: texts[f.Message]}
 		for _, piece := range pieces[f.Band] {
-			if !slices.Contains(out[piece], c) {
-				out[piece] = append(out[piece], c)
+			for _, m := range ms {
+				c := Candidate{Message: f.Message, Piece: f.Piece, Text: m.Text}
+				if m.ID == f.Message && !slices.Contains(out[piece], c) {
+					out[piece] = append(out[piece], c)
+				}
 			}
 		}
 	}
 	return out, nil
-}
-
-// texts returns the texts of the messages that were found.
-func (r *round) texts(ctx context.Context, found []store.Printed) (map[core.MessageID]string, error) {
-	out := map[core.MessageID]string{}
-	for _, f := range found {
-		out[f.Message] = ""
-	}
-	if len(out) == 0 {
-		return out, nil
-	}
-	ms, err := r.Store.Messages(ctx, r.job.User, slices.Sorted(maps.Keys(out)))
-	for _, m := range ms {
-		if !m.Redacted {
-			out[m.ID] = m.Text
-		}
-	}
-	return out, err
 }

@@ -85,34 +85,30 @@ func kindOf(s string, last kind, open bool) kind {
 	return prose
 }
 
+// fence matches the mark that opens a code block.
+var fence = text.Pattern("^(?:`{3,}|~{3,})")
+
 // fenceOf returns the fence of a line that opens a code block, else "".
 func fenceOf(line string) string {
 	bare := strings.TrimLeft(line, " \t")
-	for _, mark := range []string{"`", "~"} {
-		rest := strings.TrimLeft(bare, mark)
-		n := len(bare) - len(rest)
-		if n >= 3 && (mark == "~" || !strings.Contains(rest, "`")) {
-			return bare[:n]
-		}
+	mark := fence().FindString(bare)
+	if strings.HasPrefix(mark, "`") && strings.Contains(bare[len(mark):], "`") {
+		return ""
 	}
-	return ""
+	return mark
 }
 
 // blockEnd returns the end of the line that closes a fenced block, or of the text.
 func blockEnd(text string, at int, fence string) int {
 	for at < len(text) {
 		end := lineEnd(text, at)
-		if closes(text[at:end], fence) {
+		bare := strings.TrimSpace(text[at:end])
+		if strings.HasPrefix(bare, fence) && strings.Trim(bare, fence[:1]) == "" {
 			return end
 		}
 		at = end + 1
 	}
 	return len(text)
-}
-
-func closes(line, fence string) bool {
-	bare := strings.TrimSpace(line)
-	return len(bare) >= len(fence) && strings.Trim(bare, fence[:1]) == ""
 }
 
 func lineEnd(text string, at int) int {
@@ -169,7 +165,7 @@ func (c *Compressor) units(m *core.Message, repeats []Repeat) []unit {
 		}
 		u.tokens = c.tokens.Count(u.text)
 	}
-	value(out, m.Role == core.RoleAssistant)
+	value(out, m.Role)
 	return out
 }
 

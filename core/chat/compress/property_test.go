@@ -137,7 +137,7 @@ func TestNothingIsInvented(t *testing.T) {
 	})
 }
 
-var marks = regexp.MustCompile(`\[(?:code|quote): \d+ lines, see #17\]`)
+var marks = regexp.MustCompile(`\[cut: \d+ lines, see #17\]`)
 
 // TestRepeatGivesThePieceBack checks that the diff of a repeat, applied to the original, yields the
 // piece.

@@ -2,7 +2,6 @@ package compress
 
 import (
 	"fmt"
-	"math/bits"
 	"strings"
 
 	udiff "github.com/aymanbagabas/go-udiff"
@@ -24,12 +23,8 @@ type Candidate struct {
 type Repeat struct {
 	Piece int
 	Of    core.MessageID
-	Code  bool
 	Diff  string
 }
-
-// hasNews reports whether the changes may be facts.
-func (r Repeat) hasNews() bool { return r.Diff != "" && !r.Code }
 
 // Criteria for near repetitions.
 const (
@@ -64,7 +59,7 @@ func repeat(i int, p piece, text string, candidates []Candidate) *Repeat {
 			continue
 		}
 		earlier := normal(pieces[e.Piece], e.Text)
-		r := Repeat{Piece: i, Of: e.Message, Code: p.kind.isCode()}
+		r := Repeat{Piece: i, Of: e.Message}
 		if earlier != body {
 			if r.Diff = diff(earlier, body); r.Diff == "" {
 				continue
@@ -201,22 +196,13 @@ func sketch(body string) []int64 {
 	for i := range least {
 		least[i] = ^uint64(0)
 	}
-	var window [shingle]uint64
 	words := strings.FieldsFunc(strings.ToLower(body),
 		func(r rune) bool { return r <= ' ' || strings.ContainsRune("()[]{},;:\"'`", r) })
-	if len(words) < 2*shingle {
-		words = letters(body)
+	if len(words) < 2*shingle { // of a script without gaps
+		words = strings.Split(strings.Join(strings.Fields(body), ""), "")
 	}
-	for i, w := range words {
-		copy(window[:], window[1:])
-		window[shingle-1] = hash(w)
-		if i < shingle-1 {
-			continue
-		}
-		h := window[0]
-		for _, x := range window[1:] {
-			h = mix(h ^ bits.RotateLeft64(x, 23))
-		}
+	for i := range len(words) - shingle + 1 {
+		h := hash(strings.Join(words[i:i+shingle], " "))
 		for j := range least {
 			least[j] = min(least[j], mix(h+uint64(j)*0x9E3779B97F4A7C15))
 		}
@@ -228,17 +214,6 @@ func sketch(body string) []int64 {
 			h = mix(h ^ x)
 		}
 		out[i] = int64(h)
-	}
-	return out
-}
-
-// letters returns the letters of a text without gaps.
-func letters(s string) []string {
-	var out []string
-	for _, r := range s {
-		if r > ' ' {
-			out = append(out, string(r))
-		}
 	}
 	return out
 }

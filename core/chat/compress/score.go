@@ -1,12 +1,15 @@
 package compress
 
 import (
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/text/i18n"
 )
@@ -19,7 +22,7 @@ var (
 )
 
 // value sets the facts and the worth of a message's units. Code, quotes and references have none.
-func value(units []unit, assistant bool) {
+func value(units []unit, role core.Role) {
 	sentences := make([][]word, len(units))
 	count := map[string]int{}
 	for i := range units {
@@ -33,7 +36,7 @@ func value(units []unit, assistant bool) {
 	for i, words := range sentences {
 		if len(words) > 0 {
 			units[i].facts = facts(words)
-			units[i].worth = worth(&units[i], words, count, assistant)
+			units[i].worth = worth(&units[i], words, count, cues()[role])
 		}
 	}
 }
@@ -87,7 +90,7 @@ func (w *word) fact() float64 {
 		return 1
 	case digits > 0:
 		return number(w.text, digits, capitals)
-	case isDate(unelided(w.lower)):
+	case isDate(text.Unelided(w.lower)):
 		return 0.6
 	case capitals == 0 || w.lower == "i" || strings.HasPrefix(w.lower, "i'"):
 		return 0
@@ -113,9 +116,10 @@ func number(s string, digits, capitals int) float64 {
 	return 0.35
 }
 
-// worth returns the worth of a sentence; count has the words of the whole message by their stems.
-func worth(u *unit, words []word, count map[string]int, assistant bool) float64 {
-	score := u.facts + said(words, assistant)
+// worth returns the worth of a sentence; count has the stems of the whole message, known
+// the phrases of its role.
+func worth(u *unit, words []word, count map[string]int, known map[string]float64) float64 {
+	score := u.facts + said(words, known)
 	common, rare := 0, 0
 	for _, w := range words {
 		if isFunctionWord(w.lower) {
@@ -145,48 +149,34 @@ const longestCue = 4
 // everywhere is the weight of phrases such as thanks, which are a whole sentence or its beginning.
 const everywhere = -1.0
 
-// cue is the weight of a phrase in a sentence of either role.
-type cue struct{ user, assistant float64 }
-
-var cues = sync.OnceValue(func() map[string]cue {
-	out := map[string]cue{}
+// cues are the weights of phrases, by who says them.
+var cues = sync.OnceValue(func() map[core.Role]map[string]float64 {
+	user, assistant := map[string]float64{}, map[string]float64{}
 	for _, lists := range i18n.Read[map[string][]string]("words.cues") {
-		for whose, lines := range *lists {
-			for _, line := range lines {
-				number, phrases, _ := strings.Cut(line, ": ")
-				weight, _ := strconv.ParseFloat(number, 64) // always a number
-				for phrase := range strings.SplitSeq(phrases, " | ") {
-					c := out[phrase]
-					if whose != "assistant" {
-						c.user = stronger(c.user, weight)
-					}
-					if whose != "user" {
-						c.assistant = stronger(c.assistant, weight)
-					}
-					out[phrase] = c
-				}
+		learn(user, slices.Concat((*lists)["user"], (*lists)["any"]))
+		learn(assistant, slices.Concat((*lists)["assistant"], (*lists)["any"]))
+	}
+	return map[core.Role]map[string]float64{core.RoleUser: user, core.RoleAssistant: assistant}
+})
+
+// learn adds lines of phrases with their weight. Of two weights of a phrase the stronger counts.
+func learn(known map[string]float64, lines []string) {
+	for _, line := range lines {
+		number, phrases, _ := strings.Cut(line, ": ")
+		weight, _ := strconv.ParseFloat(number, 64) // always a number
+		for phrase := range strings.SplitSeq(phrases, " | ") {
+			if a, b := math.Abs(weight), math.Abs(known[phrase]); a > b || a == b && weight > 0 {
+				known[phrase] = weight
 			}
 		}
 	}
-	return out
-})
-
-func stronger(a, b float64) float64 {
-	if max(a, -a) > max(b, -b) {
-		return a
-	}
-	return b
 }
 
 // said returns the weights of the phrases in a sentence, within bounds. Of phrases that overlap the longest counts.
-func said(words []word, assistant bool) float64 {
+func said(words []word, known map[string]float64) float64 {
 	gain, loss := 0.0, 0.0
 	for i := 0; i < len(words); {
-		n, c := longest(words[i:])
-		weight := c.user
-		if assistant {
-			weight = c.assistant
-		}
+		n, weight := longest(words[i:], known)
 		switch {
 		case weight > 0:
 			gain += weight
@@ -195,32 +185,24 @@ func said(words []word, assistant bool) float64 {
 		default:
 			loss -= weight
 		}
-		i += max(n, 1)
+		i += n
 	}
 	return min(gain, 3) - min(loss, 2.5)
 }
 
-// longest returns the longest known phrase at the beginning of words, and its number of words.
-func longest(words []word) (int, cue) {
-	known, elided := cues(), unelided(words[0].lower)
+// longest returns the number of words and the weight of the longest known phrase that they begin with, or of one word.
+func longest(words []word, known map[string]float64) (int, float64) {
+	first := words[0].lower
 	for n := min(longestCue, len(words)); n > 0; n-- {
-		phrase := words[0].lower
+		rest := ""
 		for _, w := range words[1:n] {
-			phrase += " " + w.lower
+			rest += " " + w.lower
 		}
-		if c, ok := known[phrase]; ok {
-			return n, c
-		}
-		if c, ok := known[elided+phrase[len(words[0].lower):]]; ok {
-			return n, c
+		for _, phrase := range []string{first + rest, text.Unelided(first) + rest} {
+			if weight, ok := known[phrase]; ok {
+				return n, weight
+			}
 		}
 	}
-	return 0, cue{}
-}
-
-func unelided(lower string) string {
-	if !strings.Contains(lower, "'") {
-		return lower
-	}
-	return text.Unelided(lower)
+	return 1, 0
 }

@@ -111,15 +111,16 @@ func (r *round) again(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		made, err := r.make(ctx, ms)
+		again, err := r.page(ctx, ms)
 		if err != nil {
 			return err
 		}
-		made.page.ID, made.page.Tier, made.page.Segment = p.ID, p.Tier, p.Segment
-		made.page.Start, made.page.End = p.Start, p.End
-		if *p, err = r.putMade(ctx, made); err != nil {
+		page := &again.Pages[0]
+		page.ID, page.Tier, page.Segment, page.Start, page.End = p.ID, p.Tier, p.Segment, p.Start, p.End
+		if err := r.put(ctx, again); err != nil {
 			return err
 		}
+		*p = *page
 	}
 	return nil
 }
@@ -147,25 +148,18 @@ func (r *round) onward(ctx context.Context) error {
 			return err
 		}
 		ms = r.first(ms)
-		made, err := r.make(ctx, ms)
+		next, err := r.page(ctx, ms)
 		if err != nil {
 			return err
 		}
-		page, err := r.putMade(ctx, made)
-		if err != nil {
+		if err := r.put(ctx, next); err != nil {
 			return err
 		}
+		page := next.Pages[0]
 		r.pages = append(r.pages, page)
 		over += page.Forms[core.TierOlder].Tokens + 1 - page.Original - 4*len(ms)
 	}
 	return nil
-}
-
-// putMade stores a page, and returns it with its id.
-func (r *round) putMade(ctx context.Context, m made) (core.Page, error) {
-	pages := []core.Page{m.page}
-	err := r.put(ctx, store.PutPages{Pages: pages, Prints: m.prints, Repeats: m.repeats})
-	return pages[0], err
 }
 
 // Bounds of a page, which is of one day. A small budget makes pages smaller.
