@@ -49,7 +49,7 @@ func New(tokens core.Tokenizer) *Compressor { return &Compressor{tokens} }
 // Forms returns the forms of m. repeats are those that Repeats found in its text. No form has more tokens than the one
 // before it, or than the text. Messages of other roles than user and assistant have empty forms.
 func (c *Compressor) Forms(m *core.Message, repeats []Repeat) Forms {
-	d := &draft{Message: m, units: c.units(m, repeats), total: c.count(m.Text)}
+	d := &draft{Message: m, units: c.units(m, repeats), total: c.tokens.Count(m.Text)}
 	texts := Forms{}
 	switch {
 	case m.Redacted || strings.TrimSpace(m.Text) == "":
@@ -64,17 +64,10 @@ func (c *Compressor) Forms(m *core.Message, repeats []Repeat) Forms {
 	last := Form{Text: m.Text, State: Raw, Tokens: d.total}
 	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
 		f := &texts[tier]
-		if f.Tokens = c.count(f.Text); f.Text == last.Text || f.Text != "" && f.Tokens >= last.Tokens {
+		if f.Tokens = c.tokens.Count(f.Text); f.Text == last.Text || f.Text != "" && f.Tokens >= last.Tokens {
 			*f = last
 		}
 		last = *f
 	}
 	return texts
-}
-
-func (c *Compressor) count(text string) int {
-	if text == "" {
-		return 0
-	}
-	return c.tokens.Count(text)
 }

@@ -27,7 +27,7 @@ const (
 // Least worth of units, found by measuring a year (see year_test.go).
 const (
 	userFact       = 0.65
-	assistantFact  = 1.0 // an assistant's words can be derived
+	assistantFact  = 1.1 // an assistant's words can be derived
 	assistantFacts = 0.3 // its part that is numbers and names: advice without any can be had again
 	conclusion     = 1.3 // of an assistant's that may take half as much room again
 )
@@ -99,13 +99,11 @@ func (d *draft) points() Form {
 			lines = append(lines, strings.Join(strings.Fields(unmarked(u.text)), " "))
 		}
 	}
-	if len(lines) == 1 {
-		return Form{Text: lines[0], State: Summarized}
+	f := Form{Text: strings.Join(lines, "\n- "), State: Summarized}
+	if len(lines) > 1 {
+		f.Text = "- " + f.Text
 	}
-	for i := range lines {
-		lines[i] = "- " + lines[i]
-	}
-	return Form{Text: strings.Join(lines, "\n"), State: Summarized}
+	return f
 }
 
 // choose returns which units to keep: the most worthy that have room, and at least one that is worth enough.

@@ -127,7 +127,7 @@ func (s *sheet) mark() {
 func (s *sheet) form(c *Compressor) core.PageForm {
 	s.mark()
 	s.f.Text = s.text.String()
-	s.f.Tokens, s.f.UserTokens = c.count(s.f.Text), c.count(s.user.String())
+	s.f.Tokens, s.f.UserTokens = c.tokens.Count(s.f.Text), c.tokens.Count(s.user.String())
 	return s.f
 }
 

@@ -2,6 +2,7 @@ package compress
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -144,8 +145,8 @@ func (c *Compressor) units(m *core.Message, repeats []Repeat) []unit {
 	var out []unit
 	for i, p := range split(m.Text) {
 		u := unit{text: p.of(m.Text), kind: p.kind, start: p.start, end: p.end}
-		if r := repeatOf(repeats, i); r != nil {
-			u.text, u.reference = r.render(), true
+		if at := slices.IndexFunc(repeats, func(r Repeat) bool { return r.Piece == i }); at >= 0 {
+			u.text, u.reference = repeats[at].render(), true
 			out = append(out, u)
 			continue
 		}

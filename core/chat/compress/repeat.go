@@ -132,15 +132,6 @@ func (r *Repeat) render() string {
 	return fmt.Sprintf("[similar to message #%d, with these changes:]\n%sdiff\n%s\n%s", r.Of, fence, r.Diff, fence)
 }
 
-func repeatOf(repeats []Repeat, piece int) *Repeat {
-	for i := range repeats {
-		if repeats[i].Piece == piece {
-			return &repeats[i]
-		}
-	}
-	return nil
-}
-
 // Bands of a MinHash: pieces with one band in common are candidates. As measured in
 // print_test.go they find 98 of 100 pieces that are 85 % similar.
 const (

@@ -35,8 +35,7 @@ func value(units []unit, role core.Role) {
 	}
 	for i, words := range sentences {
 		if len(words) > 0 {
-			units[i].facts = facts(words)
-			units[i].worth = worth(&units[i], words, count, cues()[role])
+			units[i].weigh(words, count, cues()[role])
 		}
 	}
 }
@@ -67,16 +66,8 @@ func wordsOf(s string) []word {
 	return out
 }
 
-// facts returns the worth of the numbers, names, dates and addresses in a sentence.
-func facts(words []word) (sum float64) {
-	for i := range words {
-		sum += words[i].fact()
-	}
-	return min(sum, 4)
-}
-
-// fact returns the worth of a word by its form.
-func (w *word) fact() float64 {
+// fact returns the worth of a word by its form: of numbers, names, dates and addresses.
+func (w word) fact() float64 {
 	digits, capitals := 0, 0
 	for _, c := range w.text {
 		if unicode.IsDigit(c) {
@@ -116,31 +107,30 @@ func number(s string, digits, capitals int) float64 {
 	return 0.35
 }
 
-// worth returns the worth of a sentence; count has the stems of the whole message, known
-// the phrases of its role.
-func worth(u *unit, words []word, count map[string]int, known map[string]float64) float64 {
-	score := u.facts + said(words, known)
+// weigh sets the facts and the worth of a sentence. count has the stems of the whole message, known the phrases of its role.
+func (u *unit) weigh(words []word, count map[string]int, known map[string]float64) {
 	common, rare := 0, 0
 	for _, w := range words {
+		u.facts += w.fact()
 		if isFunctionWord(w.lower) {
 			common++
 		} else if utf8.RuneCountInString(w.lower) > 3 && count[text.Stem(w.lower)] == 1 {
 			rare++
 		}
 	}
-	score += min(0.4, 0.06*float64(rare))
-	if common*8 < len(words) || common == 0 { // in another language: the longer, the more
-		score += min(1.2, float64(u.tokens)/16)
+	u.facts = min(u.facts, 4)
+	u.worth = u.facts + said(words, known) + min(0.4, 0.06*float64(rare))
+	if common*8 < len(words) { // in another language: the longer, the more
+		u.worth += min(1.2, float64(u.tokens)/16)
 	}
 	for _, sign := range signs() {
 		if strings.Contains(u.text, sign) {
-			score += 0.5
+			u.worth += 0.5
 		}
 	}
 	if bare := strings.TrimRight(u.text, " \"”»)*_"); strings.HasSuffix(bare, "?") || strings.HasSuffix(bare, "？") {
-		score /= 2
+		u.worth /= 2
 	}
-	return score
 }
 
 // longestCue is the most words of a phrase in words.cues of the catalogues.
