@@ -248,3 +248,23 @@ func TestRepeatsInForms(t *testing.T) {
 		t.Errorf("got kernel %q", kernel)
 	}
 }
+
+// TestAUsersWordsAreShortenedLast checks that a user's message is whole until the assistant's are as short as possible.
+func TestAUsersWordsAreShortenedLast(t *testing.T) {
+	t.Parallel()
+	c := compress.New(counter())
+	text := "Your flat in Ghent costs 1,800 euros a month, and I booked the visit on 3 May at 9:45 with Mrs Claes. " +
+		strings.Repeat("There is much to say about flats, and the weather is nice. ", 12) + "I decided to take the train at 7:42."
+	user := c.Forms(&core.Message{ID: 1, Role: core.RoleUser, Text: text}, nil)
+	assistant := c.Forms(&core.Message{ID: 2, Role: core.RoleAssistant, Text: text}, nil)
+	if user[core.TierOlder].Text != text || user[core.TierPoints].Text != text ||
+		user[core.TierLight].Tokens >= user[core.TierPoints].Tokens ||
+		user[core.TierKernel].Tokens > user[core.TierLight].Tokens {
+		t.Errorf("the user's: %+v", user)
+	}
+	if assistant[core.TierOlder].Tokens >= count(text)/2 || assistant[core.TierPoints].Text == "" ||
+		assistant[core.TierPoints].Tokens >= assistant[core.TierOlder].Tokens ||
+		assistant[core.TierKernel] != assistant[core.TierPoints] {
+		t.Errorf("the assistant's: %+v", assistant)
+	}
+}
