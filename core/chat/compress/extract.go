@@ -132,17 +132,18 @@ const left = "…"
 
 // render joins the kept units, with a mark where others are left out. One at the beginning is marked at the end.
 func (d *draft) render(keep []bool) Form {
-	f := Form{State: Summarized}
+	state := Summarized
+	var b strings.Builder
 	var out omission
-	block := false // the text ends with lines of their own
+	separator := " " // between the text and a mark
 	leave := func() {
-		if mark := out.mark(d.ID); mark != "" && (f.Text != "" || out.lines > 0) {
-			if block {
-				mark = "\n" + mark
-			} else if f.Text != "" {
-				mark = " " + mark
-			}
-			f.Text, out = f.Text+mark, omission{}
+		mark := out.mark(d.ID)
+		if b.Len() > 0 && mark != "" {
+			b.WriteString(separator)
+		}
+		if b.Len() > 0 || out.lines > 0 {
+			b.WriteString(mark)
+			out = omission{}
 		}
 	}
 	for i := range d.units {
@@ -152,16 +153,20 @@ func (d *draft) render(keep []bool) Form {
 			continue
 		}
 		leave()
-		if f.Text != "" {
-			f.Text += d.gap(u)
+		if b.Len() > 0 {
+			b.WriteString(d.gap(u))
 		}
-		f.Text += u.text
-		if block = u.kind.isCode() || u.kind == quote || u.reference; u.reference {
-			f.State = Reference
+		b.WriteString(u.text)
+		separator = " "
+		if u.kind.isCode() || u.kind == quote || u.reference {
+			separator = "\n"
+		}
+		if u.reference {
+			state = Reference
 		}
 	}
 	leave()
-	return f
+	return Form{Text: b.String(), State: state}
 }
 
 // gap returns the white space before a unit, at most one line break.
