@@ -194,7 +194,6 @@ type Summaries struct {
 	PostAt          string        `yaml:"post_at" default:"08:00"`
 	PostMinMessages int           `yaml:"post_min_messages" default:"4" range:"0.."`
 	PostExpires     time.Duration `yaml:"post_expires" default:"48h" range:"1m.."`
-	Attempts        int           `yaml:"attempts" default:"6" range:"1..100"`
 }
 
 // Day moves the boundary between days.

@@ -7,11 +7,9 @@ type Tier int
 // Tiers of a page. The store keeps every page in the forms of all tiers.
 const (
 	TierOlder  Tier = 1 + iota // the user's words without repeats, the assistant's conclusions
-	TierPoints                 // the user's words as before, the assistant's main points
-	TierFacts                  // the user's words as before, the assistant's hardest facts
+	TierPoints                 // the user's words as before, the assistant's hardest facts
 	TierLight                  // the user's words lightly shortened, except quotes and code
-	TierUser                   // the user's words as before, nothing of the assistant's
-	TierKernel                 // the sentences that carry facts, of both
+	TierKernel                 // the user's sentences that carry facts
 )
 
 // MaxTier is the last tier. Pages that do not fit in it are left out.

@@ -121,8 +121,8 @@ func (e *Engine) newFirer(planner gateway.Planner) *plan.Firer {
 		Tokens: e.Tokens, Channels: e.Channels, Budgets: e.Turns, Meter: e.Meter, Log: e.Log.Named("plans")}
 }
 
-// newSummaries sets the workers that summarise days and compress old pages. They use the
-// model of summary_llm if one is configured.
+// newSummaries sets the workers that summarise days, with the model of summary_llm if one is configured, and compress
+// old messages.
 func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err error) {
 	c, m, llm := e.Config, chat, e.Config.LLM
 	if c.SummaryLLM.Provider != "" {
@@ -154,11 +154,9 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 	e.summaries.Do = e.summary.Run
 	x := c.Context.Long
 	e.compress = &compress.Worker{
-		Store: e.Store, Jobs: e.jobs, Users: e.People, Model: m, Compressor: compress.New(e.Tokens),
-		Tokens: e.Tokens, Settings: compress.Settings{Budget: LongBudget(c), Threshold: x.CompressThreshold,
-			Raw: LongRaw(c), Window: llm.Usable(), MaxOutput: llm.Output(), Limit: llm.MaxOutputTokens,
-			TokensPerDay: c.Limits.TokensPerDay, Attempts: c.Summaries.Attempts},
-		Calendar: e.Calendar, Meter: e.Meter, Log: e.Log.Named("compress"), Now: e.Now,
+		Store: e.Store, Jobs: e.jobs, Users: e.People, Compressor: compress.New(e.Tokens),
+		Settings: compress.Settings{Budget: LongBudget(c), Threshold: x.CompressThreshold, Raw: LongRaw(c)},
+		Calendar: e.Calendar, Meter: e.Meter, Now: e.Now,
 	}
 	return nil
 }

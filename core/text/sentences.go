@@ -23,7 +23,7 @@ func Sentences(s string, yield func(start, end int)) {
 		start = end
 	}
 	for i := 0; i < len(s); {
-		n := Quoted(s, i)
+		n := quoted(s, i)
 		if s[i] == '`' {
 			n = inlineCode(s[i:])
 		}
@@ -64,8 +64,8 @@ func inlineCode(s string) int {
 // closers holds the marks that end a quote, by the mark that begins it.
 var closers = map[rune]string{'«': "»", '“': "”", '„': "“”", '「': "」", '『': "』"}
 
-// Quoted returns the length of the quoted speech that begins at i, 0 if none does.
-func Quoted(s string, i int) int {
+// quoted returns the length of the quoted speech that begins at i, 0 if none does.
+func quoted(s string, i int) int {
 	if s[i] == '"' {
 		return straight(s, i)
 	}
@@ -84,7 +84,7 @@ func Quoted(s string, i int) int {
 	return size + n + runeLen(rest, n)
 }
 
-// straight is Quoted for straight marks, which are inches too.
+// straight is quoted for straight marks, which are inches too.
 func straight(s string, i int) int {
 	if before, _ := utf8.DecodeLastRuneInString(s[:i]); i > 0 && !unicode.IsSpace(before) &&
 		!strings.ContainsRune("([{—–:'’", before) {

@@ -24,7 +24,7 @@ var (
 
 // Unelided returns a word without French elisions: qu'est is est, but I'd and can't stay.
 func Unelided(word string) string {
-	for elision().MatchString(word) {
+	for strings.Contains(word, "'") && elision().MatchString(word) {
 		_, rest, _ := strings.Cut(word, "'")
 		if contraction().MatchString(rest) {
 			return word

@@ -15,8 +15,6 @@ func (m *SmallModel) answer(kind string, q smallRequest) (delta map[string]any, 
 	switch kind {
 	case "summary":
 		return map[string]any{"content": m.summary(q)}, "stop"
-	case "pages":
-		return map[string]any{"content": m.shortened(q)}, "stop"
 	case "direct":
 		return map[string]any{"content": "A title"}, "stop"
 	}
@@ -72,25 +70,6 @@ func (m *SmallModel) summary(q smallRequest) string {
 		fmt.Fprintf(&b, "- %s%s\n", m.words(25), ref)
 	}
 	fmt.Fprintf(&b, "\n## Open loops\n- %s%s\n", m.words(8), ref)
-	return b.String()
-}
-
-// shortened returns shortened old messages.
-func (m *SmallModel) shortened(q smallRequest) string {
-	var b strings.Builder
-	for line := range strings.Lines(q.Messages[1].text()) {
-		var v struct {
-			ID   int64  `json:"id"`
-			Text string `json:"text"`
-		}
-		if json.Unmarshal([]byte(line), &v) == nil && v.ID > 0 {
-			words := strings.Fields(v.Text)
-			short, err := json.Marshal(map[string]any{"id": v.ID, "text": strings.Join(words[:len(words)/2], " ")})
-			if err == nil {
-				b.Write(append(short, '\n'))
-			}
-		}
-	}
 	return b.String()
 }
 

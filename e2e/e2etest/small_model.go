@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/everthread/everthread/core/chat/agent"
-	"github.com/everthread/everthread/core/chat/compress"
 	"github.com/everthread/everthread/core/chat/summary"
 	"github.com/everthread/everthread/core/llm/tokens"
 )
@@ -144,8 +143,6 @@ func (q smallRequest) kind() string {
 	switch {
 	case strings.HasPrefix(first, summary.FirstLine):
 		return "summary"
-	case strings.HasPrefix(first, compress.FirstLine):
-		return "pages"
 	case strings.HasPrefix(first, agent.HelperFirstLine):
 		return "helper"
 	case strings.Contains(q.Messages[len(q.Messages)-1].text(), "### Task:"):

@@ -1,25 +1,17 @@
-// Package compress compresses a conversation of months for the strategy of the same name: unequally, because a user's words
-// are precious and a model's can be derived. The Compressor is pure: no store, no network, no clock, and the same
-// message has the same forms in any process. The Worker makes pages with it in the background.
+// Package compress compresses a conversation of months for the strategy long: unequally, because a user's words are
+// precious and a model's can be derived. Everything in a form is cut from its message: nothing is reworded, so nothing
+// is invented, and a user's quotes and code blocks are kept byte for byte or left out with a mark. The same message has
+// the same forms in any process, and they need no model.
 //
-// A message that leaves the newest part of a prompt is compressed once, by Compressor.Forms, to three lengths.
-// Everything in a form is cut from the message itself, or was written by a model and checked against it: a user's
-// quotes and code blocks are kept byte for byte or left out, and a form has no number or name that the message lacks.
-//
-// A repeated paste is shown as a reference (Repeats). It is found by fingerprints
+// The Compressor is pure. It cuts a message once into units (sentences, code blocks, quotes), each with its worth; a
+// form is the choice of units for a length. A repeated paste is shown as a reference. It is found by fingerprints
 // (Prints), in a time that does not depend on the length of the conversation.
 //
 // The Worker makes the pages that prompts show instead of old messages: each is a stretch of a day, in a form for each
-// tier. A tier sets the lengths of the user's and of the assistant's messages.
-//
-// Policy. There is one job for each user, enqueued by a reply whose prompt has passed the threshold of its budget. It
-// puts the oldest messages on pages, a batch at a time, until the others have room, but never the newest. Then it sets
-// the tiers with which all pages fit, one tier after the other and the oldest pages first: the assistant's messages
-// become shortest before the user's are shortened at all, and are left out before the user's are shortened further. In
-// the last tier only facts remain, the assistant's too, as they take little room. A message is compressed once for all
-// tiers. The job yields while replies are written. The model of summaries helps, within the user's budget; if it may
-// not or cannot, and for a large backlog (an import, a first start), extraction alone is used. The transcript does not
-// change, so all of it can be undone.
+// tier. There is one job for each user, enqueued by a reply whose prompt has passed the threshold of its budget. It
+// puts the oldest messages on pages until the others have room, but never the newest. Then it sets the tiers with which
+// all pages fit, one tier after the other and the oldest pages first. The job yields while replies are written. The
+// transcript does not change, so all of it can be undone.
 package compress
 
 import (
@@ -28,29 +20,6 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// Lengths of forms.
-const (
-	// Older: a user's words unchanged, but repetitions as references; an assistant's conclusions and decisions.
-	Older = 1 + iota
-	// VeryOld: a light summary of a user's words, an assistant's main points.
-	VeryOld
-	// Kernel: the sentences that carry facts; most messages have none.
-	Kernel
-)
-
-// none is the length of an omitted form.
-const none = 0
-
-// lengths are those of a user's and of an assistant's messages at each tier.
-var lengths = map[core.Tier]struct{ user, assistant int }{
-	core.TierOlder:  {Older, Older},
-	core.TierPoints: {Older, VeryOld},
-	core.TierFacts:  {Older, Kernel},
-	core.TierLight:  {VeryOld, Kernel},
-	core.TierUser:   {VeryOld, none},
-	core.TierKernel: {Kernel, Kernel},
-}
-
 // State is the origin of a form.
 type State string
 
@@ -58,25 +27,18 @@ type State string
 const (
 	Raw        State = "raw"        // the message unchanged
 	Summarized State = "summarized" // a part of it, or nothing
-	Reference  State = "reference"  // all of it, some by reference to earlier messages
+	Reference  State = "reference"  // a repeated passage is shown by reference to an earlier message
 )
 
-// Form is a message at one length.
+// Form is a message at one tier.
 type Form struct {
-	Text     string // "": nothing of it is worth its room
-	State    State
-	Tokens   int            // of Text
-	RefersTo core.MessageID // the first other message that Text refers to; 0: none
+	Text   string // "": nothing of it is worth its room
+	State  State
+	Tokens int // of Text
 }
 
-// Shares of a message's tokens to keep.
-const (
-	userVeryOld      = 0.7
-	userKernel       = 0.25 // of long messages: short ones keep all sentences with facts
-	assistantOlder   = 0.2
-	assistantVeryOld = 0.08
-	assistantKernel  = 0.03
-)
+// Forms are those of a message at each tier; 0 is not used.
+type Forms [core.MaxTier + 1]Form
 
 // Compressor makes the forms of messages. It is safe for concurrent use if its tokenizer is.
 type Compressor struct{ tokens core.Tokenizer }
@@ -84,57 +46,28 @@ type Compressor struct{ tokens core.Tokenizer }
 // New returns a compressor that counts with tokens.
 func New(tokens core.Tokenizer) *Compressor { return &Compressor{tokens} }
 
-// Forms returns the forms of m, indexed by their lengths (0 is not used). given is the text that a model made of it; it
-// is used as far as it can be believed, and "" means extraction alone. repeats are those that Repeats found in the text
-// of m. No form has more tokens than the one before it, or than the text. Messages of other roles than user and
-// assistant have empty forms.
-func (c *Compressor) Forms(m *core.Message, given string, repeats []Repeat) [4]Form {
-	d := c.read(m, repeats)
-	var texts [4]string
+// Forms returns the forms of m. repeats are those that Repeats found in its text. No form has more tokens than the one
+// before it, or than the text. Messages of other roles than user and assistant have empty forms.
+func (c *Compressor) Forms(m *core.Message, repeats []Repeat) Forms {
+	d := &draft{Message: m, units: c.units(m, repeats), total: c.tokens.Count(m.Text)}
+	texts := Forms{}
 	switch {
 	case m.Redacted || strings.TrimSpace(m.Text) == "":
 	case m.Role == core.RoleUser:
-		texts = [4]string{Older: d.deduplicated(), VeryOld: d.light(given), Kernel: d.kernel()}
+		whole := d.deduplicated()
+		texts = Forms{core.TierOlder: whole, core.TierPoints: whole, core.TierLight: d.light(), core.TierKernel: d.kernel()}
 	case m.Role == core.RoleAssistant:
-		texts = d.ofAssistant(given)
+		points := d.points()
+		texts = Forms{core.TierOlder: d.conclusions(), core.TierPoints: points, core.TierLight: points,
+			core.TierKernel: points}
 	}
-	return d.forms(texts)
-}
-
-// forms counts the texts, and repeats the form before one that is no shorter.
-func (d *draft) forms(texts [4]string) [4]Form {
-	var out [4]Form
-	last := Form{Text: d.m.Text, State: Raw, Tokens: d.count(d.m.Text)}
-	for t := Older; t <= Kernel; t++ {
-		f := Form{Text: texts[t], State: Summarized}
-		f.Tokens = d.count(f.Text)
-		if f.Tokens >= last.Tokens && f.Text != "" || f.Text == last.Text {
-			out[t] = last
-			continue
+	last := Form{Text: m.Text, State: Raw, Tokens: d.total}
+	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
+		f := &texts[tier]
+		if f.Tokens = c.tokens.Count(f.Text); f.Text == last.Text || f.Text != "" && f.Tokens >= last.Tokens {
+			*f = last
 		}
-		f.RefersTo = d.refersTo(f.Text)
-		if t == Older && d.m.Role == core.RoleUser {
-			f.State = Reference
-		}
-		out[t], last = f, f
+		last = *f
 	}
-	return out
-}
-
-func (d *draft) count(text string) int {
-	if text == "" {
-		return 0
-	}
-	return d.tokens.Count(text)
-}
-
-// refersTo returns the first message that the repeats in text refer to.
-func (d *draft) refersTo(text string) core.MessageID {
-	id, at := core.MessageID(0), len(text)
-	for _, r := range d.repeats {
-		if i := strings.Index(text, r.head()); i >= 0 && i < at {
-			id, at = r.Of, i
-		}
-	}
-	return id
+	return texts
 }

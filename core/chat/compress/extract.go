@@ -2,128 +2,124 @@ package compress
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
+
+	"github.com/everthread/everthread/core"
 )
 
-// Least worth of sentences in the Kernel, found by measuring a year (see year_test.go).
+// Shares of a message's tokens to keep, and the tokens that a form of even the shortest may take.
 const (
-	userFact      = 0.75
-	assistantFact = 1.4 // an assistant's words can be derived
-	hardest       = 4.0 // of a sentence that may exceed the room
+	lightShare      = 0.7
+	kernelShare     = 0.25
+	conclusionShare = 0.2
+	pointShare      = 0.03
+
+	leastKernel      = 80
+	leastConclusions = 28
+	leastPoints      = 32
+
+	shortest = 16 // tokens up to which only the kernel shortens a user's message
 )
 
-// Tokens that a form of even the shortest message may take: a sentence or two.
+// Least worth of units, found by measuring a year (see year_test.go).
 const (
-	leastUserKernel       = 80
-	leastAssistantOlder   = 28
-	leastAssistantVeryOld = 20
-	leastAssistantKernel  = 32
+	userFact       = 0.65
+	assistantFact  = 1.1 // an assistant's words can be derived
+	assistantFacts = 0.3 // its part that is numbers and names: advice without any can be had again
+	conclusion     = 1.3 // of an assistant's that may take half as much room again
 )
 
-const (
-	shortest   = 16 // tokens up to which only the Kernel shortens a user's message
-	smallFixed = 20 // tokens up to which the Kernel keeps code and quotes: a mark is hardly shorter
-)
+// draft is a message whose forms are made.
+type draft struct {
+	*core.Message
+	units []unit
+	total int // tokens of the text
+}
 
 // wish says which units of a message to keep.
 type wish struct {
 	room  int     // tokens
 	least float64 // units worth less are left out even if there is room
-	must  float64 // units worth as much are kept even if there is none; 0: none
-	most  int     // tokens that those may take; 0: any number
-	any   bool    // keep the best even if it is longer than the room
-	facts bool    // keep only units with facts
+	facts float64 // so are units with less facts
+	sure  float64 // units worth as much may take most tokens; 0: none may
+	most  int
 }
 
 // share returns a share of the message's tokens, at least least.
 func (d *draft) share(ratio float64, least int) int { return max(int(ratio*float64(d.total)), least) }
 
-// light returns a user's message with about userVeryOld of its tokens: all
-// quotes, code and facts, and the best of the rest.
-func (d *draft) light(given string) string {
-	if text, ok := d.believeUser(given); ok {
-		return text
+// deduplicated returns the message with references for repeated pieces.
+func (d *draft) deduplicated() Form {
+	f := Form{State: Raw}
+	at := 0
+	for i := range d.units {
+		if u := &d.units[i]; u.reference {
+			f.Text += d.Text[at:u.start] + u.text
+			f.State, at = Reference, u.end
+		}
 	}
+	f.Text += d.Text[at:]
+	return f
+}
+
+// light returns a user's message with all quotes, code, references and facts, and the best of the rest.
+func (d *draft) light() Form {
 	if d.total <= shortest {
-		return d.m.Text
+		return d.deduplicated()
 	}
-	room := d.share(userVeryOld, 0)
-	units := d.subdivide(d.units, room)
-	keep := d.choose(units, wish{room: room, least: 0.05, must: userFact, any: true})
-	return d.render(units, keep, style{edges: true})
-}
-
-// kernel returns the units of a user's message that carry facts.
-func (d *draft) kernel() string {
-	if known := d.known(); len(known) < len(d.repeats) {
-		d = d.read(d.m, known)
-	}
-	room := d.share(userKernel, leastUserKernel)
-	units := d.subdivide(d.units, room)
+	units := slices.Clone(d.units)
 	for i := range units {
-		if u := &units[i]; u.repeats || u.tokens > smallFixed && (u.kind.isCode() || u.kind == quote) {
-			u.score = nothing
+		if units[i].fixed() {
+			units[i].worth = max(units[i].worth, userFact)
 		}
 	}
-	keep := d.choose(units, wish{room: room, least: userFact, any: true})
-	news := slices.ContainsFunc(units, func(u unit) bool { return u.fixed() && !u.repeats })
-	if !slices.Contains(keep, true) && !news { // what repeats has its own mark
-		return ""
+	return d.render(choose(units, wish{room: d.share(lightShare, 0), least: 0.05, sure: userFact, most: math.MaxInt}))
+}
+
+// kernel returns the sentences of a user's message that carry facts.
+func (d *draft) kernel() Form {
+	return d.render(choose(d.units, wish{room: d.share(kernelShare, leastKernel), least: userFact}))
+}
+
+// conclusions returns the best of an assistant's message.
+func (d *draft) conclusions() Form {
+	room := d.share(conclusionShare, leastConclusions)
+	return d.render(choose(d.units, wish{room: room, least: -0.5, sure: conclusion, most: room * 3 / 2}))
+}
+
+// points returns the hardest facts of an assistant's message, as a list if there are several.
+func (d *draft) points() Form {
+	keep := choose(d.units, wish{room: d.share(pointShare, leastPoints), least: assistantFact, facts: assistantFacts})
+	var lines []string
+	for i, u := range d.units {
+		if keep[i] {
+			lines = append(lines, strings.Join(strings.Fields(unmarked(u.text)), " "))
+		}
 	}
-	return d.render(units, keep, style{marks: true, tail: true})
-}
-
-// known returns the repeats without news: all of code, but only exact ones of prose, whose changes may be facts.
-func (d *draft) known() []Repeat {
-	return slices.DeleteFunc(slices.Clone(d.repeats), func(r Repeat) bool {
-		return !r.Exact && !d.pieces[r.Piece].kind.isCode()
-	})
-}
-
-func (d *draft) ofAssistant(given string) [4]string {
-	var out [4]string
-	older := wish{room: d.share(assistantOlder, leastAssistantOlder), least: -0.5, must: assistantFact, any: true}
-	older.most = older.room * 3 / 2
-	veryOld := wish{room: d.share(assistantVeryOld, leastAssistantVeryOld), least: 0.8, must: assistantFact, any: true}
-	veryOld.most = older.most
-	kernel := wish{room: d.share(assistantKernel, leastAssistantKernel), least: assistantFact, must: hardest,
-		most: longSentence, facts: true, any: true}
-	out[Older] = d.render(d.units, d.choose(d.units, older), style{marks: true, plain: true, edges: true})
-	out[VeryOld] = d.points(d.units, veryOld)
-	out[Kernel] = d.points(d.units, kernel)
-	if g, ok := d.believeAssistant(given); ok {
-		out[Older] = g.m.Text
-		out[VeryOld] = g.richer(g.points(g.units, veryOld), out[VeryOld])
-		out[Kernel] = g.richer(g.points(g.units, kernel), out[Kernel])
+	f := Form{Text: strings.Join(lines, "\n- "), State: Summarized}
+	if len(lines) > 1 {
+		f.Text = "- " + f.Text
 	}
-	return out
+	return f
 }
 
-// points returns the best sentences as a list, without code.
-func (d *draft) points(units []unit, w wish) string {
-	units = slices.DeleteFunc(slices.Clone(units), func(u unit) bool { return u.kind.isCode() || u.kind == heading })
-	units = d.subdivide(units, w.room)
-	return d.render(units, d.choose(units, w), style{bullets: true, plain: true})
-}
-
-// choose returns which units to keep: by their worth for their length, within the room.
-func (d *draft) choose(units []unit, w wish) []bool {
+// choose returns which units to keep: the most worthy that have room, and at least one that is worth enough.
+func choose(units []unit, w wish) []bool {
+	order := make([]int, len(units))
+	for i := range units {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(units[b].worth, units[a].worth) })
 	keep, used := make([]bool, len(units)), 0
-	for _, i := range ordered(units, w.worth) {
-		u := &units[i]
-		must := w.must > 0 && (w.worth(u) >= w.must || w.most == 0 && u.stays())
-		if must && (w.most == 0 || used+u.tokens <= w.most) {
-			keep[i] = true
-			used += u.tokens
+	for _, i := range order {
+		u, room := &units[i], w.room
+		if w.sure > 0 && u.worth >= w.sure {
+			room = w.most
 		}
-	}
-	for _, i := range ordered(units, w.density) {
-		u := &units[i]
-		if keep[i] || w.worth(u) < w.least {
-			continue
-		}
-		if used+u.tokens <= w.room || w.any && used == 0 {
+		if u.worth >= w.least && u.facts >= w.facts && (used == 0 || used+u.tokens <= room) {
 			keep[i] = true
 			used += u.tokens
 		}
@@ -131,37 +127,81 @@ func (d *draft) choose(units []unit, w wish) []bool {
 	return keep
 }
 
-// stays reports whether a user's light summary has u in any case.
-func (u *unit) stays() bool { return u.fixed() || u.repeats }
+// left marks an omission.
+const left = "…"
 
-func (w wish) worth(u *unit) float64 {
-	if w.facts && u.fact < factFloor {
-		return nothing
+// render joins the kept units, with a mark where others are left out. One at the beginning is marked at the end.
+func (d *draft) render(keep []bool) Form {
+	state := Summarized
+	var b strings.Builder
+	var out omission
+	separator := " " // between the text and a mark
+	leave := func() {
+		mark := out.mark(d.ID)
+		if b.Len() > 0 && mark != "" {
+			b.WriteString(separator)
+		}
+		if b.Len() > 0 || out.lines > 0 {
+			b.WriteString(mark)
+			out = omission{}
+		}
 	}
-	return u.score
+	for i := range d.units {
+		u := &d.units[i]
+		if !keep[i] {
+			out.add(u)
+			continue
+		}
+		leave()
+		if b.Len() > 0 {
+			b.WriteString(d.gap(u))
+		}
+		b.WriteString(u.text)
+		separator = " "
+		if u.kind.isCode() || u.kind == quote || u.reference {
+			separator = "\n"
+		}
+		if u.reference {
+			state = Reference
+		}
+	}
+	leave()
+	return Form{Text: b.String(), State: state}
 }
 
-// density returns the worth of a unit for its length.
-func (w wish) density(u *unit) float64 {
-	worth := w.worth(u)
-	if worth > 0 {
-		worth /= math.Sqrt(float64(u.tokens + 4))
+// gap returns the white space before a unit, at most one line break.
+func (d *draft) gap(u *unit) string {
+	before := d.Text[:u.start]
+	space := before[trimmedEnd(before, 0, u.start):]
+	if strings.Contains(space, "\n") {
+		return "\n"
 	}
-	return worth
+	return space
 }
 
-// ordered returns the indexes of units, those of the highest rank first.
-func ordered(units []unit, rank func(*unit) float64) []int {
-	out := make([]int, len(units))
-	for i := range units {
-		out[i] = i
-	}
-	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(rank(&units[b]), rank(&units[a])) })
-	return out
+// omission is what was left out at one place.
+type omission struct {
+	any   bool
+	lines int // of code and quotes
 }
 
-// nothing is the worth of units that are never kept.
-const nothing = -9
+func (o *omission) add(u *unit) {
+	o.any = true
+	if (u.kind.isCode() || u.kind == quote) && !u.reference {
+		o.lines += strings.Count(u.text, "\n") + 1
+	}
+}
 
-// factFloor is the least facts of an assistant's sentence for the Kernel: advice without any can be had again.
-const factFloor = 0.5
+// mark returns the mark of an omission in a message, "" if there is none.
+func (o *omission) mark(m core.MessageID) string {
+	switch {
+	case o.lines > 0:
+		return fmt.Sprintf("[cut: %d lines, see #%d]", o.lines, m)
+	case o.any:
+		return left
+	}
+	return ""
+}
+
+// unmarked returns a sentence without the mark of a list item or heading.
+func unmarked(s string) string { return s[len(ownLine().FindString(s)):] }

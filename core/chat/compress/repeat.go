@@ -1,15 +1,13 @@
 package compress
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"math/bits"
 	"strings"
 
 	udiff "github.com/aymanbagabas/go-udiff"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // Candidate is an earlier piece of the same user that shares the hash or a band of a print.
@@ -19,13 +17,12 @@ type Candidate struct {
 	Text    string // the original text of the whole message
 }
 
-// Repeat says that a piece of a text repeats an earlier one. Diff (unified, without file names), applied to the earlier
-// one, gives the piece, except for white space at the ends of lines. In the diff a paragraph of one line has a line for
-// each of its clauses.
+// Repeat says that a piece of a text repeats an earlier one. Diff (unified, without file names; "": they are equal),
+// applied to the earlier one, gives the piece, except for white space at the ends of lines. In the diff a paragraph of
+// one line has a line for each of its clauses.
 type Repeat struct {
 	Piece int
 	Of    core.MessageID
-	Exact bool
 	Diff  string
 }
 
@@ -44,7 +41,7 @@ func (c *Compressor) Repeats(text string, candidates map[int][]Candidate) []Repe
 		if len(candidates[i]) == 0 || !printable(p.kind) {
 			continue
 		}
-		r := c.repeat(i, p, text, candidates[i])
+		r := repeat(i, p, text, candidates[i])
 		if r != nil && c.tokens.Count(r.render()) < c.tokens.Count(p.of(text)) {
 			out = append(out, *r)
 		}
@@ -53,7 +50,7 @@ func (c *Compressor) Repeats(text string, candidates map[int][]Candidate) []Repe
 }
 
 // repeat returns the best repeat of the piece, or nil.
-func (c *Compressor) repeat(i int, p piece, text string, candidates []Candidate) *Repeat {
+func repeat(i int, p piece, text string, candidates []Candidate) *Repeat {
 	var best *Repeat
 	body := normal(p, text)
 	for _, e := range candidates {
@@ -62,9 +59,9 @@ func (c *Compressor) repeat(i int, p piece, text string, candidates []Candidate)
 			continue
 		}
 		earlier := normal(pieces[e.Piece], e.Text)
-		r := Repeat{Piece: i, Of: e.Message, Exact: earlier == body}
-		if !r.Exact {
-			if r.Diff = c.diff(earlier, body); r.Diff == "" {
+		r := Repeat{Piece: i, Of: e.Message}
+		if earlier != body {
+			if r.Diff = diff(earlier, body); r.Diff == "" {
 				continue
 			}
 		}
@@ -75,9 +72,9 @@ func (c *Compressor) repeat(i int, p piece, text string, candidates []Candidate)
 	return best
 }
 
-// diff returns the unified diff of two bodies, "" if they are not similar enough.
+// diff returns the unified diff of two pieces, "" if they are not similar enough.
 // It has a line of context if that fits.
-func (c *Compressor) diff(a, b string) string {
+func diff(a, b string) string {
 	if min(len(a), len(b))*100 < max(len(a), len(b))*70 || similarity(a, b) <= similar {
 		return ""
 	}
@@ -123,38 +120,16 @@ func clauseLines(s string) string {
 	return b.String()
 }
 
-// head returns the beginning of the rendering of r.
-func (r *Repeat) head() string {
-	if r.Exact {
-		return fmt.Sprintf("[same as in message #%d]", r.Of)
-	}
-	return fmt.Sprintf("[similar to message #%d, with these changes:]", r.Of)
-}
-
 // render returns the text that replaces the piece.
 func (r *Repeat) render() string {
-	if r.Exact {
-		return r.head()
+	if r.Diff == "" {
+		return fmt.Sprintf("[same as in message #%d]", r.Of)
 	}
 	fence := "```"
 	for strings.Contains(r.Diff, fence) {
 		fence += "`"
 	}
-	return r.head() + "\n" + fence + "diff\n" + r.Diff + "\n" + fence
-}
-
-// deduplicated returns the message with references for repeated pieces.
-func (d *draft) deduplicated() string {
-	var b strings.Builder
-	at := 0
-	for i, p := range d.pieces {
-		if r := d.repeatOf(i); r != nil {
-			b.WriteString(d.m.Text[at:p.start] + r.render())
-			at = p.end
-		}
-	}
-	b.WriteString(d.m.Text[at:])
-	return b.String()
+	return fmt.Sprintf("[similar to message #%d, with these changes:]\n%sdiff\n%s\n%s", r.Of, fence, r.Diff, fence)
 }
 
 // Bands of a MinHash: pieces with one band in common are candidates. As measured in
@@ -170,28 +145,21 @@ const (
 	shingle        = 3  // words
 )
 
-// Print is the fingerprint of a piece: a code block, or a paragraph of over 40 tokens.
-type Print struct {
-	Piece int
-	Hash  string  // of the text without insignificant white space: equal for exact repeats
-	Bands []int64 // of a MinHash: similar pieces have at least one in common
-}
-
-// Prints returns the fingerprints of the pieces of text that are large enough for a reference.
-func (c *Compressor) Prints(text string) []Print {
-	var out []Print
-	for i, p := range split(text) {
-		if !printable(p.kind) || len(p.of(text)) < leastCode {
-			continue
-		}
+// Prints returns the fingerprints of the pieces of m that are large enough for a reference: code blocks, and paragraphs
+// of over 40 tokens. Equal pieces share all bands, similar ones at least one.
+func (c *Compressor) Prints(m *core.Message) []store.Printed {
+	var out []store.Printed
+	for i, p := range split(m.Text) {
 		least := leastParagraph
 		if p.kind.isCode() {
 			least = leastCode
 		}
-		if c.tokens.Count(p.of(text)) > least {
-			body := normal(p, text)
-			sum := sha256.Sum256([]byte(body))
-			out = append(out, Print{Piece: i, Hash: hex.EncodeToString(sum[:16]), Bands: sketch(body)})
+		if !printable(p.kind) || len(p.of(m.Text)) < least || c.tokens.Count(p.of(m.Text)) <= least {
+			continue
+		}
+		body := normal(p, m.Text)
+		for _, band := range append(sketch(body), int64(hash(body))) {
+			out = append(out, store.Printed{Band: band, Message: m.ID, Piece: i})
 		}
 	}
 	return out
@@ -200,10 +168,10 @@ func (c *Compressor) Prints(text string) []Print {
 // printable reports whether pieces of a kind can be references.
 func printable(k kind) bool { return k.isCode() || k == prose || k == quote }
 
-// normal returns the body of a piece without insignificant white space: at the ends
+// normal returns a piece without insignificant white space: at the ends
 // of lines and, outside code, at their beginnings.
 func normal(p piece, text string) string {
-	lines := strings.Split(strings.ReplaceAll(p.body(text), "\r\n", "\n"), "\n")
+	lines := strings.Split(p.of(text), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " \t\r")
 		if !p.kind.isCode() {
@@ -219,22 +187,13 @@ func sketch(body string) []int64 {
 	for i := range least {
 		least[i] = ^uint64(0)
 	}
-	var window [shingle]uint64
 	words := strings.FieldsFunc(strings.ToLower(body),
 		func(r rune) bool { return r <= ' ' || strings.ContainsRune("()[]{},;:\"'`", r) })
-	if len(words) < 2*shingle {
-		words = letters(body)
+	if len(words) < 2*shingle { // of a script without gaps
+		words = strings.Split(strings.Join(strings.Fields(body), ""), "")
 	}
-	for i, w := range words {
-		copy(window[:], window[1:])
-		window[shingle-1] = hash(w)
-		if i < shingle-1 {
-			continue
-		}
-		h := window[0]
-		for _, x := range window[1:] {
-			h = mix(h ^ bits.RotateLeft64(x, 23))
-		}
+	for i := range len(words) - shingle + 1 {
+		h := hash(strings.Join(words[i:i+shingle], " "))
 		for j := range least {
 			least[j] = min(least[j], mix(h+uint64(j)*0x9E3779B97F4A7C15))
 		}
@@ -246,17 +205,6 @@ func sketch(body string) []int64 {
 			h = mix(h ^ x)
 		}
 		out[i] = int64(h)
-	}
-	return out
-}
-
-// letters returns the letters of a text without gaps.
-func letters(s string) []string {
-	var out []string
-	for _, r := range s {
-		if r > ' ' {
-			out = append(out, string(r))
-		}
 	}
 	return out
 }

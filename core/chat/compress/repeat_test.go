@@ -128,10 +128,8 @@ func similarPair(r *rand.Rand, kind string) (a, b string) {
 
 func prints(c *compress.Compressor, text string) map[int64]bool {
 	out := map[int64]bool{}
-	for _, p := range c.Prints(text) {
-		for _, b := range p.Bands {
-			out[b] = true
-		}
+	for _, p := range c.Prints(&core.Message{Text: text}) {
+		out[p.Band] = true
 	}
 	return out
 }
@@ -152,28 +150,28 @@ func BenchmarkForms(b *testing.B) {
 			"My sister Clara moved to Porto in 2019, she lives at Rua das Flores 12. The weather is nice, and I never go there. ", 3))}
 	b.ReportMetric(float64(counter().Count(m.Text)), "tokens")
 	for b.Loop() {
-		c.Forms(&m, "", nil)
+		c.Forms(&m, nil)
 	}
 }
 
 func BenchmarkFindAmong20000(b *testing.B) {
 	r := rand.New(rand.NewPCG(3, 3))
-	c, x := compress.New(counter()), newIndex()
+	c, x := compress.New(counter()), index{}
 	for i := range 20_000 {
 		m := core.Message{ID: core.MessageID(i + 1), Text: "```\n" + strings.Join(codeBlock(r, 10+r.IntN(50)), "\n") +
 			"\n```"}
-		x.add(&m, c.Prints(m.Text))
+		x.add(&m, c.Prints(&m))
 	}
 	lines := codeBlock(r, 60)
 	m := core.Message{ID: 20_001, Text: "```\n" + strings.Join(lines, "\n") + "\n```"}
-	x.add(&m, c.Prints(m.Text))
+	x.add(&m, c.Prints(&m))
 	lines[20] = "\tpanic(err)"
-	text := "```\n" + strings.Join(lines, "\n") + "\n```"
-	if repeats := c.Repeats(text, x.find(c.Prints(text))); len(repeats) != 1 || repeats[0].Of != 20_001 {
+	m.ID, m.Text = 20_002, "```\n"+strings.Join(lines, "\n")+"\n```"
+	if repeats := c.Repeats(m.Text, x.find(c.Prints(&m))); len(repeats) != 1 || repeats[0].Of != 20_001 {
 		b.Fatalf("found %v", repeats)
 	}
 	for b.Loop() {
-		c.Repeats(text, x.find(c.Prints(text)))
+		c.Repeats(m.Text, x.find(c.Prints(&m)))
 	}
 }
 
@@ -206,7 +204,7 @@ func TestWhatIsNoRepeat(t *testing.T) {
 	}
 	got := c.Repeats(block(lines), map[int][]compress.Candidate{0: {{Message: 3, Piece: 9, Text: block(lines)},
 		{Message: 5, Text: block(everywhere)}, {Message: 4, Text: block(lines)}}, 7: {{Message: 3}}})
-	if len(got) != 1 || !got[0].Exact || got[0].Of != 4 {
+	if len(got) != 1 || got[0].Diff != "" || got[0].Of != 4 {
 		t.Errorf("of three candidates: got %+v", got)
 	}
 }

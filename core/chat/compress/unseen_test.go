@@ -34,7 +34,7 @@ func TestUnseenFacts(t *testing.T) {
 			m := ms[i]
 			m.Text = insert(m.Text, parts[1], n)
 			said[role]++
-			if strings.Contains(c.Forms(&m, "", nil)[compress.Kernel].Text, parts[2]) {
+			if strings.Contains(c.Forms(&m, nil)[core.TierKernel].Text, parts[2]) {
 				kept[role]++
 			}
 		}

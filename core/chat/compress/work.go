@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/store"
@@ -16,21 +14,14 @@ import (
 // Store holds messages and pages.
 type Store interface {
 	store.PageStore
-	Reserve(ctx context.Context, user core.UserID, l core.Lease, day string, n, limit int) (bool, error)
-	Spend(ctx context.Context, user core.UserID, day string, u core.Usage) error
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
 }
 
-// Settings bound the prompts of the strategy long, and the jobs.
+// Settings bound the prompts of the strategy long.
 type Settings struct {
-	Budget       int     // tokens of a prompt
-	Threshold    float64 // share of it above which old messages are compressed
-	Raw          int     // newest tokens that stay unchanged
-	Window       int     // of the model, in tokens; 0: unlimited
-	MaxOutput    int     // tokens that are kept free for its answer
-	Limit        int     // of its answer; 0: none
-	TokensPerDay int     // 0: no limit
-	Attempts     int     // with the model, before extraction alone
+	Budget    int     // tokens of a prompt
+	Threshold float64 // share of it above which old messages are compressed
+	Raw       int     // newest tokens that stay unchanged
 }
 
 // The least numbers of newest messages that stay unchanged.
@@ -44,13 +35,10 @@ type Worker struct {
 	Store      Store
 	Jobs       *job.Worker
 	Users      core.Users
-	Model      core.Model // of summaries
 	Compressor *Compressor
-	Tokens     core.Tokenizer
 	Settings   Settings
 	Calendar   day.Calendar
 	Meter      core.Counter
-	Log        *zap.Logger
 	Now        func() time.Time
 }
 
@@ -68,12 +56,10 @@ type round struct {
 	job    *store.Job
 	thread core.ThreadID
 	user   core.User
-	today  string
 	pages  []core.Page // all of the thread, in order
 	edits  int64
-	head   int  // tokens of the prompt before its pages
-	alone  bool // without the model
-	made   int  // pages
+	head   int // tokens of the prompt before its pages
+	made   int // pages
 }
 
 func (r *round) run(ctx context.Context) error {
@@ -81,8 +67,6 @@ func (r *round) run(ctx context.Context) error {
 	if r.user, err = r.Users.User(ctx, r.job.User); err != nil {
 		return err
 	}
-	r.today = r.Calendar.Day(r.user.Settings, r.Now()).Label
-	r.alone = r.job.Failures >= r.Settings.Attempts
 	list, err := r.Store.Pages(ctx, r.job.User, r.thread)
 	if err != nil {
 		return err
@@ -127,23 +111,22 @@ func (r *round) again(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		made, err := r.make(ctx, ms)
+		again, err := r.page(ctx, ms)
 		if err != nil {
 			return err
 		}
-		made.page.ID, made.page.Tier, made.page.Segment = p.ID, p.Tier, p.Segment
-		made.page.Start, made.page.End = p.Start, p.End
-		if *p, err = r.putMade(ctx, made); err != nil {
+		page := &again.Pages[0]
+		page.ID, page.Tier, page.Segment, page.Start, page.End = p.ID, p.Tier, p.Segment, p.Start, p.End
+		if err := r.put(ctx, again); err != nil {
 			return err
 		}
+		*p = *page
 	}
 	return nil
 }
 
-const (
-	mostOfPage = 1000 // messages to read for a stale page
-	pageLimit  = 400  // messages to read at once
-)
+// mostOfPage limits the messages to read for a stale page.
+const mostOfPage = 1000
 
 // onward puts the oldest messages on pages until the others have room, but never the newest.
 func (r *round) onward(ctx context.Context) error {
@@ -160,57 +143,23 @@ func (r *round) onward(ctx context.Context) error {
 		over += r.pages[i].Forms[core.TierOlder].Tokens + 1
 	}
 	for over > 0 {
-		ms, err := r.Store.Between(ctx, r.job.User, r.thread, r.after(), until, pageLimit)
+		ms, err := r.Store.Between(ctx, r.job.User, r.thread, r.after(), until, pageMessages)
 		if err != nil || len(ms) == 0 {
 			return err
 		}
-		more := len(ms) == pageLimit
-		r.alone = r.alone || more && len(r.pages) == 0 || over > r.Settings.Budget/2 // a large backlog
-		if over, err = r.stretch(ctx, ms, more, over); err != nil || !more {
+		ms = r.first(ms)
+		next, err := r.page(ctx, ms)
+		if err != nil {
 			return err
 		}
+		if err := r.put(ctx, next); err != nil {
+			return err
+		}
+		page := next.Pages[0]
+		r.pages = append(r.pages, page)
+		over += page.Forms[core.TierOlder].Tokens + 1 - page.Original - 4*len(ms)
 	}
 	return nil
-}
-
-func weigh(ms []core.Message) int {
-	n := 0
-	for i := range ms {
-		n += ms[i].Tokens
-	}
-	return n
-}
-
-// stretch makes pages of consecutive messages as long as there are tokens over the goal, and returns how many remain.
-// If more messages follow, the last page is left for the next call.
-func (r *round) stretch(ctx context.Context, ms []core.Message, more bool, over int) (int, error) {
-	cut := r.cut(ms)
-	if more && len(cut) > 1 {
-		cut = cut[:len(cut)-1]
-	}
-	for _, some := range cut {
-		if over <= 0 {
-			break
-		}
-		made, err := r.make(ctx, some)
-		if err != nil {
-			return over, err
-		}
-		page, err := r.putMade(ctx, made)
-		if err != nil {
-			return over, err
-		}
-		r.pages = append(r.pages, page)
-		over += page.Forms[core.TierOlder].Tokens + 1 - weigh(some) - 4*len(some)
-	}
-	return over, nil
-}
-
-// putMade stores a page, and returns it with its id.
-func (r *round) putMade(ctx context.Context, m made) (core.Page, error) {
-	pages := []core.Page{m.page}
-	err := r.put(ctx, store.PutPages{Pages: pages, Prints: m.prints, Repeats: m.repeats})
-	return pages[0], err
 }
 
 // Bounds of a page, which is of one day. A small budget makes pages smaller.
@@ -220,23 +169,17 @@ const (
 	leastPage    = 400 // tokens
 )
 
-// cut cuts messages into pages.
-func (r *round) cut(ms []core.Message) [][]core.Message {
+// first returns the messages of the first page.
+func (r *round) first(ms []core.Message) []core.Message {
 	most := min(max(r.Settings.Budget/25, leastPage), pageTokens)
-	var out [][]core.Message
-	start, tokens := 0, 0
+	tokens := 0
 	for i := range ms {
-		full := i-start >= pageMessages || tokens+ms[i].Tokens > most
-		if i > start && (full || ms[i].Segment != ms[start].Segment) {
-			out = append(out, ms[start:i])
-			start, tokens = i, 0
-		}
 		tokens += ms[i].Tokens
+		if i > 0 && (tokens > most || ms[i].Segment != ms[0].Segment) {
+			return ms[:i]
+		}
 	}
-	if start < len(ms) {
-		out = append(out, ms[start:])
-	}
-	return out
+	return ms
 }
 
 // filled is the share of the threshold that prompts take right after a compression. They

@@ -1,6 +1,7 @@
 package compress_test
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/everthread/everthread/core/chat/compress"
 	"github.com/everthread/everthread/core/chat/compress/compresstest"
 	"github.com/everthread/everthread/core/llm/tokens"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/internal/fulltest"
 )
 
@@ -28,30 +30,29 @@ func TestYear(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t)
 	ms := year()
-	raw, sizes, forms := tally{}, [4]tally{{}, {}, {}, {}}, make([][4]compress.Form, len(ms))
+	raw, sizes := tally{}, [core.MaxTier + 1]tally{{}, {}, {}, {}, {}}
 	shown := compressYear(ms)
 	for i := range ms {
-		forms[i] = shown[i]
 		raw[ms[i].Role] += ms[i].Tokens
-		for tier := compress.Older; tier <= compress.Kernel; tier++ {
+		for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
 			sizes[tier][ms[i].Role] += shown[i][tier].Tokens
 		}
 	}
 	t.Logf("raw: %d of users, %d of assistants", raw[core.RoleUser], raw[core.RoleAssistant])
-	for tier := compress.Older; tier <= compress.Kernel; tier++ {
+	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
 		t.Logf("tier %d: %d of users (%.2f), %d of assistants (%.3f)", tier, sizes[tier][core.RoleUser],
 			ratio(sizes[tier], raw, core.RoleUser), sizes[tier][core.RoleAssistant], ratio(sizes[tier], raw, core.RoleAssistant))
 	}
-	kernel := sizes[compress.Kernel]
+	kernel := sizes[core.TierKernel]
 	if kernel.sum() > 80_000 || kernel[core.RoleUser]*4 < kernel.sum()*3 {
 		t.Errorf("the kernels take %d tokens, %d of them users'; want at most 80,000, three in four of them users'",
 			kernel.sum(), kernel[core.RoleUser])
 	}
 	lost := map[core.Role]int{}
 	for _, n := range compresstest.Needles() {
-		if !strings.Contains(forms[n.Message-1][compress.Kernel].Text, n.Words) {
+		if !strings.Contains(shown[n.Message-1][core.TierKernel].Text, n.Words) {
 			lost[n.Role]++
-			t.Logf("lost: %s (%s) in %q", n.Question, n.Words, excerpt(forms[n.Message-1][compress.Kernel].Text))
+			t.Logf("lost: %s (%s) in %q", n.Question, n.Words, excerpt(shown[n.Message-1][core.TierKernel].Text))
 		}
 	}
 	if lost[core.RoleUser] > 2 || lost[core.RoleAssistant] > 10 {
@@ -66,56 +67,42 @@ func ratio(a, b tally, r core.Role) float64 { return float64(a[r]) / float64(b[r
 
 // compressYear compresses every message once, oldest first, with references to earlier pieces, as
 // the store and its background job do.
-func compressYear(ms []core.Message) [][4]compress.Form {
+func compressYear(ms []core.Message) []compress.Forms {
 	c := compress.New(counter())
-	index, out := newIndex(), make([][4]compress.Form, len(ms))
+	index, out := index{}, make([]compress.Forms, len(ms))
 	for i := range ms {
 		var repeats []compress.Repeat
 		if ms[i].Role == core.RoleUser {
-			prints := c.Prints(ms[i].Text)
+			prints := c.Prints(&ms[i])
 			repeats = c.Repeats(ms[i].Text, index.find(prints))
 			index.add(&ms[i], prints)
 		}
-		out[i] = c.Forms(&ms[i], "", repeats)
+		out[i] = c.Forms(&ms[i], repeats)
 	}
 	return out
 }
 
 // index finds earlier pieces by their prints, as the store's table does.
-type index struct {
-	hashes map[string][]compress.Candidate
-	bands  map[int64][]compress.Candidate
-}
+type index map[int64][]compress.Candidate
 
-func newIndex() *index {
-	return &index{map[string][]compress.Candidate{}, map[int64][]compress.Candidate{}}
-}
-
-func (x *index) add(m *core.Message, prints []compress.Print) {
+func (x index) add(m *core.Message, prints []store.Printed) {
 	for _, p := range prints {
-		c := compress.Candidate{Message: m.ID, Piece: p.Piece, Text: m.Text}
-		if len(x.hashes[p.Hash]) == 0 {
-			x.hashes[p.Hash] = append(x.hashes[p.Hash], c)
-		}
-		for _, b := range p.Bands {
-			x.bands[b] = append(x.bands[b], c)
-		}
+		x[p.Band] = append(x[p.Band], compress.Candidate{Message: m.ID, Piece: p.Piece, Text: m.Text})
 	}
 }
 
-// mostCandidates limits the texts that one piece is compared with.
-const mostCandidates = 8
+// candidatesOf limits the pieces that are found for one band.
+const candidatesOf = 4
 
-// find returns the candidates of each piece: the first with the same hash, or else those with the
-// most bands in common, newest first among equals.
-func (x *index) find(prints []compress.Print) map[int][]compress.Candidate {
+// find returns the earliest candidates of each piece.
+func (x index) find(prints []store.Printed) map[int][]compress.Candidate {
 	out := map[int][]compress.Candidate{}
 	for _, p := range prints {
-		if same := x.hashes[p.Hash]; len(same) > 0 {
-			out[p.Piece] = same[:1]
-			continue
+		for _, c := range x[p.Band][:min(len(x[p.Band]), candidatesOf)] {
+			if !slices.Contains(out[p.Piece], c) {
+				out[p.Piece] = append(out[p.Piece], c)
+			}
 		}
-		out[p.Piece] = x.similar(p)
 	}
 	return out
 }

@@ -48,11 +48,8 @@ func (m *model) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[cor
 	}
 }
 
-// The beginnings of the system messages that request the summary of a day, and shorter forms of old messages.
-const (
-	summaryRequest = "You write the summary of one day of a conversation"
-	shortenRequest = "You shorten what was said long ago in a conversation"
-)
+// summaryRequest begins the system message that requests the summary of a day.
+const summaryRequest = "You write the summary of one day of a conversation"
 
 // reply returns an answer or a tool call.
 func reply(req core.ModelRequest) core.ModelMessage {
@@ -60,11 +57,8 @@ func reply(req core.ModelRequest) core.ModelMessage {
 	if len(req.Messages) > 0 {
 		first = req.Messages[0].Content
 	}
-	switch {
-	case strings.HasPrefix(first, summaryRequest):
+	if strings.HasPrefix(first, summaryRequest) {
 		return core.ModelMessage{Content: summarize(req.Messages)}
-	case strings.HasPrefix(first, shortenRequest):
-		return core.ModelMessage{Content: compress(req.Messages)}
 	}
 	return answer(look(req))
 }

@@ -13,12 +13,7 @@ import (
 
 const mostBullets = 5 // of a section
 
-var (
-	references = text.Pattern(`(\s*\[#\d+(\s*,\s*#?\d+)*\])+\s*$`)
-	// fact matches a digit, and a capital letter within a sentence, except "I".
-	fact   = text.Pattern(`\p{Nd}|\s\p{Lu}[^\s'’]`)
-	fenced = text.Pattern("(?ms)^\\s*```.*?(^\\s*```[^\n]*$|\\z)")
-)
+var references = text.Pattern(`(\s*\[#\d+(\s*,\s*#?\d+)*\])+\s*$`)
 
 // sections are in their fixed order, after the narrative.
 var sections = []string{"Goals", "Decisions", "Open loops", "Next steps"}
@@ -50,7 +45,6 @@ type dataLine struct {
 	ID    json.Number `json:"id"`
 	Role  core.Role   `json:"role"`
 	Text  string      `json:"text"`
-	Most  int         `json:"max_tokens"`
 }
 
 // bullet returns text and a reference to the message.
@@ -157,27 +151,4 @@ func (d *digest) story(p *phrases) string {
 		return begin
 	}
 	return begin + " " + fmt.Sprintf(p.Ended, moment(said[len(said)-1]))
-}
-
-// compress returns a JSON object in a line for each message: its sentences that
-// state a fact, decision or plan, word for word, within about its limit of tokens.
-func compress(messages []core.ModelMessage) string {
-	var lines []string
-	for _, l := range dataLines(messages...) {
-		if l.ID == "" {
-			continue
-		}
-		var kept []string
-		for _, s := range sentences(fenced().ReplaceAllString(l.Text, "")) {
-			// A token is at least about three letters.
-			if need := len(s)/3 + 1; need <= l.Most && (fact().MatchString(s) || sectionOf(s) != "") {
-				kept, l.Most = append(kept, s), l.Most-need
-			}
-		}
-		lines = append(lines, core.DataLine(struct {
-			ID   json.Number `json:"id"`
-			Text string      `json:"text"`
-		}{l.ID, strings.Join(kept, " ")}))
-	}
-	return strings.Join(lines, "\n")
 }

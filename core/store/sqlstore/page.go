@@ -21,12 +21,12 @@ type pageSizes struct {
 	Forms [core.MaxTier + 1]core.PageForm `json:"forms"`
 }
 
-// pageWith scans pageColumns and more columns of a row. A page from before there were so many tiers is stale.
+// pageWith scans pageColumns and more columns of a row.
 func pageWith(r scanner, more ...any) (p core.Page, err error) {
 	var stored string
 	err = r.Scan(append([]any{&p.User, &p.ID, &p.Thread, &p.Segment, &p.Start, &p.End, &p.Messages, &p.Original, &p.Tier,
 		&p.Stale, &stored}, more...)...)
-	if p.Stale = p.Stale || strings.HasPrefix(stored, "["); err != nil || p.Stale {
+	if err != nil {
 		return p, err
 	}
 	var sizes pageSizes
@@ -97,25 +97,16 @@ func pagesOf(q querier, user core.UserID, refs []core.PageRef) ([]core.Page, err
 	return out, nil
 }
 
-// scanPage scans a page for new prompts: a stale one has no form.
-func scanPage(r scanner) (core.Page, error) {
-	p, err := scanForm(r)
-	if p.Stale {
-		p.Forms = [core.MaxTier + 1]core.PageForm{}
-	}
-	return p, err
-}
-
 // scanForm scans a page with one form and its text; Tier is the tier of that form.
 func scanForm(r scanner) (core.Page, error) {
 	var body string
 	var tier core.Tier
 	p, err := pageWith(r, &body, &tier)
-	p.Tier = min(max(tier, core.TierOlder), core.MaxTier)
-	form := p.Forms[p.Tier]
+	p.Tier = tier
+	form := p.Forms[tier]
 	form.Text = body
 	p.Forms = [core.MaxTier + 1]core.PageForm{}
-	p.Forms[p.Tier] = form
+	p.Forms[tier] = form
 	return p, err
 }
 
@@ -133,7 +124,7 @@ func (s *Store) PageTexts(ctx context.Context, user core.UserID, refs []core.Pag
 func newestPages(q querier, turn *core.Turn, tokens int, w *store.Window) (after int64, err error) {
 	before, held := int64(1)<<62, 0
 	for held < tokens {
-		got, err := list(q, scanPage, `SELECT `+pageColumns+`, COALESCE(f.body, ''), p.tier
+		got, err := list(q, scanForm, `SELECT `+pageColumns+`, COALESCE(f.body, ''), p.tier
 			FROM pages p LEFT JOIN page_forms f ON f.user_id = $1 AND f.page_id = p.id AND f.tier = p.tier
 			WHERE p.user_id = $1 AND p.thread_id = $2 AND p.last < $3 ORDER BY p.last DESC LIMIT $4`, turn.User, turn.Thread, before, page)
 		if err != nil {
@@ -320,7 +311,7 @@ func (t *tx) stalePages(m core.Message) {
 			t.user, p.Thread, p.Position)...)
 	}
 	for _, id := range pages {
-		t.execEach([]string{`UPDATE pages SET stale = 1, sizes = '[]' WHERE user_id = $1 AND id = $2`, dropForms}, t.user, id)
+		t.execEach([]string{`UPDATE pages SET stale = 1, sizes = '{}' WHERE user_id = $1 AND id = $2`, dropForms}, t.user, id)
 	}
 	if len(pages) == 0 {
 		return

@@ -21,7 +21,6 @@ func pageCases() []testCase {
 		{"pages of messages changed meanwhile are not stored", testPageChanged},
 		{"the newest messages stay as they are", testRawFrom},
 		{"a continued prompt sees a compression", testCompressed},
-		{"pages of an earlier build are made again", testPagesOfBefore},
 		{"repetition is found among one's own messages only", testPrinted},
 		{"what is brought from elsewhere makes later pages again", testPagesImport},
 		{"a merge makes pages again", testPagesMerge},
@@ -117,7 +116,7 @@ func testPages(b *bench) {
 		References: 1, Omitted: 1})
 	b.putPages(store.PutPages{Tiers: map[core.PageID]core.Tier{all[0].ID: core.TierKernel}})
 	pages, messages, w := b.longWindow(1000)
-	wantList(b, "pages", pages, "p1 6", "p2 1")
+	wantList(b, "pages", pages, "p1 4", "p2 1")
 	equal(b, "first", w.Pages[0].First, u1)
 	equal(b, "last", w.Pages[0].Last, a1)
 	wantList(b, "messages", messages, "three", "third", "now")
@@ -304,30 +303,8 @@ func testCompressed(b *bench) {
 	equal(b, "before", compressed(), 0)
 	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1)}})
 	equal(b, "without a difference", compressed(), 0)
-	b.putPages(store.PutPages{Tiers: map[core.PageID]core.Tier{b.pages()[0].ID: core.TierUser}, Changed: true})
+	b.putPages(store.PutPages{Tiers: map[core.PageID]core.Tier{b.pages()[0].ID: core.TierLight}, Changed: true})
 	equal(b, "after", compressed(), 1)
-}
-
-// testPagesOfBefore checks that pages of an earlier build are replaced, and that prompts that show
-// them can read them until then.
-func testPagesOfBefore(b *bench) {
-	u1, a1 := b.exchange("one", "first")
-	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1)}})
-	for _, query := range []string{`UPDATE pages SET sizes = '[{"tokens":0,"user":0},{"tokens":9,"user":2},{"tokens":6,"user":2},{"tokens":3,"user":2}]'`, `DELETE FROM page_forms WHERE tier > 3`} {
-		_, err := b.DB().Exec(query)
-		b.must(err)
-	}
-	p := b.pages()[0]
-	equal(b, "stale", p.Stale, true)
-	pages, _, _ := b.longWindow(1000)
-	wantList(b, "pages", pages, "")
-	got, err := b.PageTexts(b.ctx, b.user.ID, []core.PageRef{{Page: p.ID, Tier: core.TierOlder}})
-	b.must(err)
-	equal(b, "form that an earlier prompt showed", got[0].Forms[core.TierOlder].Text, "p1 1")
-	p = b.pageOf("p1", u1, a1)
-	p.ID = b.pages()[0].ID
-	b.putPages(store.PutPages{Pages: []core.Page{p}})
-	equal(b, "stale afterwards", b.pages()[0].Stale, false)
 }
 
 func testPrinted(b *bench) {
