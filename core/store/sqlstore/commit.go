@@ -26,6 +26,7 @@ func (s *Store) Commit(ctx context.Context, r store.Reply, c *store.Claim) (stor
 		out.Messages = idsOf(said)
 		t.by(core.Actor{Via: core.ViaIdentity, ID: int64(r.Turn.Identity), At: r.Now})
 		before := t.news
+		t.answers = true
 		t.apply(r.Effects, nil)
 		if r.Told == before { // the calls and results in the thread tell what the turn itself did
 			r.Told = t.news

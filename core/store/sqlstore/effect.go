@@ -300,7 +300,14 @@ func (t *tx) resumePending(at time.Time) {
 	}
 }
 
+// ends runs a statement that ends something. It fails with core.ErrNotFound if that is not there any more, except of a
+// reply: meanwhile it may have ended by itself, and the reply is worth storing.
+func (t *tx) ends(query string, args ...any) {
+	if t.count(query, args...) == 0 && !t.answers {
+		t.fail(core.ErrNotFound)
+	}
+}
+
 func (t *tx) closeLoop(e effect.CloseLoop) {
-	t.execOr(core.ErrNotFound,
-		`UPDATE loops SET state = 'closed', mentioned_at = $3, changed = $4, tainted = tainted | $5 WHERE user_id = $1 AND id = $2 AND state = 'open'`, t.user, e.Loop, ms(e.At), t.change(), ended(e.Tainted))
+	t.ends(`UPDATE loops SET state = 'closed', mentioned_at = $3, changed = $4, tainted = tainted | $5 WHERE user_id = $1 AND id = $2 AND state = 'open'`, t.user, e.Loop, ms(e.At), t.change(), ended(e.Tainted))
 }

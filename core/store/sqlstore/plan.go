@@ -230,8 +230,7 @@ func (t *tx) setPlan(e effect.SetPlan) {
 }
 
 func (t *tx) cancelPlan(e effect.CancelPlan) {
-	t.execOr(core.ErrNotFound,
-		`UPDATE plans SET state = 'cancelled', tainted = tainted | $3 WHERE user_id = $1 AND id = $2 AND state IN ('active', 'paused')`,
+	t.ends(`UPDATE plans SET state = 'cancelled', tainted = tainted | $3 WHERE user_id = $1 AND id = $2 AND state IN ('active', 'paused')`,
 		t.user, e.Plan, ended(e.Tainted))
 }
 

@@ -32,6 +32,7 @@ type tx struct {
 	unindexed           bool // the user has messages that are not indexed
 
 	dirty      bool                    // the counters changed
+	answers    bool                    // it commits a reply: what ended since the model saw it needs no end
 	added      bool                    // it added messages
 	actor      core.Actor              // who acts, where the context does not say it
 	alone      string                  // the key of a held job without successors

@@ -299,13 +299,14 @@ func testCommitEffects(b *bench) {
 	t := b.turn("call me Countess")
 	r := b.reply(t, "yes")
 	r.Effects = []core.Effect{effect.SetName{Name: "Countess"},
-		effect.SetSettings{Settings: core.Settings{Zone: "Europe/Paris"}}, effect.CloseLoop{Loop: 9999, At: b.now}}
+		effect.SetSettings{Settings: core.Settings{Zone: "Europe/Paris"}}, effect.RenameThread{Thread: 9999, Title: "x"}}
 	_, err := b.Commit(b.ctx, r, nil)
-	equal(b, "a loop that is not there", errors.Is(err, core.ErrNotFound), true)
+	equal(b, "a thread that is not there", errors.Is(err, core.ErrNotFound), true)
 	u, err := b.User(b.ctx, b.user.ID)
 	b.must(err)
 	equal(b, "name after an error", u.Name, "Ada")
-	r.Effects = r.Effects[:2]
+	// What ended while the model answered costs no reply.
+	r.Effects = append(r.Effects[:2], effect.CloseLoop{Loop: 9999, At: b.now}, effect.CancelPlan{Plan: 9999, At: b.now})
 	_, err = b.Commit(b.ctx, r, nil)
 	b.must(err)
 	u, err = b.User(b.ctx, b.user.ID)
