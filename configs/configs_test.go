@@ -46,14 +46,14 @@ func write(t *testing.T, text string) string {
 	return path
 }
 
-func TestDefaultsAreValid(t *testing.T) {
+func TestDefault_isValid(t *testing.T) {
 	t.Parallel()
 	if err := Default(channels()...).Validate(); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestExampleHasEveryKeyWithItsDefault(t *testing.T) {
+func TestExample_hasEveryKeyWithItsDefault(t *testing.T) {
 	t.Parallel()
 	c := Config{Channels: Channels{Sections: []section.Section{&telegram.Config{}, &matrix.Config{},
 		&whatsapp.Config{}, &agent.Config{}}}}
@@ -83,7 +83,7 @@ func has(tree map[string]any, path []string) bool {
 	return ok && has(sub, path[1:])
 }
 
-func TestVariablesAreUnambiguous(t *testing.T) {
+func TestVariables_areUnambiguous(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
 	for _, key := range keys() {
@@ -95,7 +95,7 @@ func TestVariablesAreUnambiguous(t *testing.T) {
 	}
 }
 
-func TestEnvironmentWinsOverFileOverDefaults(t *testing.T) {
+func TestLoad_environmentOverFileOverDefaults(t *testing.T) {
 	t.Parallel()
 	path := write(t,
 		"llm: {provider: openai, model: from-file, timeout: 5s}\nmedia: {max_bytes: 3MiB}\nturn:\n  debounce: 0s\n")
@@ -122,7 +122,7 @@ func TestEnvironmentWinsOverFileOverDefaults(t *testing.T) {
 	}
 }
 
-func TestLoadSaysWhatIsWrong(t *testing.T) {
+func TestLoad_saysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name, file string
@@ -176,7 +176,7 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestAGivenFileMustExist(t *testing.T) {
+func TestLoad_givenFileMustExist(t *testing.T) {
 	t.Parallel()
 	_, err := Load(filepath.Join(t.TempDir(), "none.yaml"), nil, channels()...)
 	if err == nil || !strings.Contains(err.Error(), "there is no configuration file") {
@@ -184,7 +184,7 @@ func TestAGivenFileMustExist(t *testing.T) {
 	}
 }
 
-func TestErrorsNeverQuoteSecrets(t *testing.T) {
+func TestLoad_errorsQuoteNoSecret(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{
 		"channels: {telegram: {token: 1:hunter2, tokn: a}}\n",
@@ -200,7 +200,7 @@ func TestErrorsNeverQuoteSecrets(t *testing.T) {
 	}
 }
 
-func TestValidateSaysWhatToDo(t *testing.T) {
+func TestValidate_saysWhatToDo(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name  string
@@ -296,7 +296,7 @@ func servers(s ...MCPServer) func(c *Config) {
 	return func(c *Config) { c.Agent.MCPServers = s }
 }
 
-func TestServersOfToolsAreReadFromFileAndEnvironment(t *testing.T) {
+func TestMCPServers_fromFileAndEnvironment(t *testing.T) {
 	t.Parallel()
 	want := []MCPServer{
 		{Name: "files", Command: "mcp", Args: []string{"-v", "/srv"}, Env: map[string]Secret{"KEY": "hunter2", "N": "1"}},
@@ -326,7 +326,7 @@ func TestServersOfToolsAreReadFromFileAndEnvironment(t *testing.T) {
 	}
 }
 
-func TestProvidersOfEmbeddingsAreValid(t *testing.T) {
+func TestEmbeddings_everyProviderIsValid(t *testing.T) {
 	t.Parallel()
 	for _, e := range []Embeddings{
 		{Provider: "llamacpp", BaseURL: "http://127.0.0.1:8081"},
@@ -344,7 +344,7 @@ func TestProvidersOfEmbeddingsAreValid(t *testing.T) {
 	}
 }
 
-func TestValidateTellsEverythingAtOnce(t *testing.T) {
+func TestValidate_tellsAllProblemsAtOnce(t *testing.T) {
 	t.Parallel()
 	c := Default(channels()...)
 	c.DefaultTimezone, c.Access.Policy, c.Turn.Workers = "x", "x", 0
@@ -353,7 +353,7 @@ func TestValidateTellsEverythingAtOnce(t *testing.T) {
 	}
 }
 
-func TestSecretsAreNeverShown(t *testing.T) {
+func TestSecret_isNeverShown(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2"
 	c := Default(channels()...)

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestDefaultsSuitTheWindow: keys without a value fit the smallest window of the models that
+// TestDefault_suitsTheWindow: keys without a value fit the smallest window of the models that
 // answer; a large one changes nothing.
-func TestDefaultsSuitTheWindow(t *testing.T) {
+func TestDefault_suitsTheWindow(t *testing.T) {
 	t.Parallel()
 	d := Default().Context
 	for _, c := range []struct{ window, output, total, target, raw, last, result, preview int }{
@@ -38,8 +38,8 @@ func TestDefaultsSuitTheWindow(t *testing.T) {
 	}
 }
 
-// TestWhatIsConfiguredWinsOverTheWindow, and the fallback's window counts.
-func TestWhatIsConfiguredWinsOverTheWindow(t *testing.T) {
+// TestLoad_configuredWinsOverTheWindow, and the fallback's window counts.
+func TestLoad_configuredWinsOverTheWindow(t *testing.T) {
 	t.Parallel()
 	file := write(t, "llm:\n  provider: openai\n  api_key: k\n  model: m\n  max_output_tokens: 700\n  fallbacks: "+
 		"[{provider: openai, api_key: k, model: small, context_window: 8192}]\ncontext: {total_tokens: 5000}\n")

@@ -37,9 +37,9 @@ func secretOf(key string) string {
 	return key[len(key)-10:]
 }
 
-// TestKeysInTheWrongPlaceAreNotRepeated pastes keys into every field, in the file and
+// TestLoad_repeatsNoMisplacedKey pastes keys into every field, in the file and
 // in the environment.
-func TestKeysInTheWrongPlaceAreNotRepeated(t *testing.T) {
+func TestLoad_repeatsNoMisplacedKey(t *testing.T) {
 	t.Parallel()
 	c := Default(channels()...)
 	said := 0
@@ -92,7 +92,7 @@ func TestKeysInTheWrongPlaceAreNotRepeated(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoKeyIsShown(t *testing.T) {
+func TestRedact_showsWhatIsNoKey(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"claude-sonnet-4-5-20250929", "gpt-4o-mini-2024-07-18", "meta-llama/Llama-3.3-70B-Instruct",
@@ -115,8 +115,8 @@ func TestWhatIsNoKeyIsShown(t *testing.T) {
 	}
 }
 
-// TestRandomTextLooksRandom: of keys made of any common alphabet, nearly all are found.
-func TestRandomTextLooksRandom(t *testing.T) {
+// TestRedact_findsRandomKeys: of keys made of any common alphabet, nearly all are found.
+func TestRedact_findsRandomKeys(t *testing.T) {
 	t.Parallel()
 	alphabets := map[string]func(b []byte) string{
 		"hex": hex.EncodeToString, "base64": base64.RawURLEncoding.EncodeToString,

@@ -12,4 +12,4 @@ need_packages umoci:umoci skopeo:skopeo update-ca-certificates:ca-certificates
 [ $# = 0 ] || EVERTHREAD_TEST_IMAGE=$(realpath "${1%:*}"):${1##*:}
 export EVERTHREAD_TEST_IMAGE=${EVERTHREAD_TEST_IMAGE:-}
 cd "$root_dir/e2e/deployment"
-go test -count=1 -run TestTheDockerfileMakesTheImageOfARelease .
+go test -count=1 -run TestDockerfile_makesTheImageOfARelease .

@@ -9,16 +9,16 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 cd "$root_dir"
-go test -tags goolm -count=1 -timeout 24h -v -run '^TestTimesGoBy$' ./core/plan \
+go test -tags goolm -count=1 -timeout 24h -v -run '^TestFirer_timesGoBy$' ./core/plan \
 	-soak.people "$1" -soak.days "$2" -soak.kills "$3" -soak.seed "$4"
-go test -tags 'goolm e2e crashpoints' -count=1 -timeout 24h -v -run '^TestAYearWithASmallModel$' ./e2e/data \
+go test -tags 'goolm e2e crashpoints' -count=1 -timeout 24h -v -run '^TestSmallWindow_wholeYear$' ./e2e/data \
 	-small.step 1
-go test -tags goolm -count=1 -timeout 24h -v -run '^TestDamagedFilesAreRead$' ./core/files/document -soak.inputs 10000000
+go test -tags goolm -count=1 -timeout 24h -v -run '^TestReader_damagedFiles$' ./core/files/document -soak.inputs 10000000
 if [ -n "${TEST_POSTGRES_DSN:-}" ]; then
 	EVERTHREAD_TEST_POSTGRES_BIN=$(scripts/postgres.sh bin)
 	export EVERTHREAD_TEST_POSTGRES_BIN
 	kills=(go test -tags 'goolm e2e crashpoints bench' -count=1 -timeout 24h -v -run '^TestSoakKills$' ./e2e/bench)
-	go test -tags 'goolm e2e crashpoints' -count=1 -timeout 1h -v -run '^TestASlowDatabaseDelaysAndLosesNothing$' ./e2e/road \
+	go test -tags 'goolm e2e crashpoints' -count=1 -timeout 1h -v -run '^TestDatabase_slowLosesNothing$' ./e2e/road \
 		-slow.for 10m
 	"${kills[@]}" -kills.for 5m
 	"${kills[@]}" -kills.for 1h -kills.failover

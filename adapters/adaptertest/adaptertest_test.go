@@ -30,7 +30,7 @@ func TestMemory(t *testing.T) {
 }
 
 // Every rule matters: a channel with a defect fails.
-func TestDefectsAreFound(t *testing.T) {
+func TestSuite_findsDefects(t *testing.T) {
 	for defect, rule := range map[string]string{
 		"new event ids":  "a_repeat_has_the_event_id_of_the_first",
 		"out of order":   "what_a_person_says_is_passed_on_in_order",

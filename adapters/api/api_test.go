@@ -50,8 +50,8 @@ func TestChat(t *testing.T) {
 	}
 }
 
-// TestDaysAndSearch reads every kind of data once.
-func TestDaysAndSearch(t *testing.T) {
+// TestDays_andSearch reads every kind of data once.
+func TestDays_andSearch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	message := map[string]any{"message_id": float64(w.ada.message), "role": "user",
@@ -219,8 +219,8 @@ func TestStanding(t *testing.T) {
 	w.refused(w.ada, 404, "no standing instruction", "POST", remove, "")
 }
 
-// TestAnothersIDs checks on every route that another user's data is neither found nor changed.
-func TestAnothersIDs(t *testing.T) {
+// TestRoutes_idsOfAnother checks on every route that another user's data is neither found nor changed.
+func TestRoutes_idsOfAnother(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for range 3 { // so that none of Eve's ids equals one of Ada's by chance
@@ -271,7 +271,7 @@ func TestAnothersIDs(t *testing.T) {
 	}
 }
 
-func TestBadRequests(t *testing.T) {
+func TestRoutes_badRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	nested := strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100)
@@ -361,8 +361,8 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestScopes checks that each route needs its own scope, and all need a key.
-func TestScopes(t *testing.T) {
+// TestRoutes_scopes checks that each route needs its own scope, and all need a key.
+func TestRoutes_scopes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	keys := map[string]person{}
@@ -404,7 +404,7 @@ func TestScopes(t *testing.T) {
 	w.refused(person{key: "et_wrong"}, 429, "Too many wrong", "GET", "/api/v1/days", "")
 }
 
-func TestFailures(t *testing.T) {
+func TestRoutes_failures(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, c := range []struct {
@@ -433,9 +433,9 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestWhatAProgramWritesIsItsOwn checks that messages count as the person's words only with a key of their own app, and
+// TestPrograms_wordsAreTheirOwn checks that messages count as the person's words only with a key of their own app, and
 // that what a program puts into memory or archives never does.
-func TestWhatAProgramWritesIsItsOwn(t *testing.T) {
+func TestPrograms_wordsAreTheirOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	own := w.ada

@@ -250,8 +250,8 @@ func (w *world) get2(path string) {
 	}
 }
 
-// TestDescribedRoutes checks that the description and the handlers have the same routes.
-func TestDescribedRoutes(t *testing.T) {
+// TestDescription_hasEveryRoute checks that the description and the handlers have the same routes.
+func TestDescription_hasEveryRoute(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	want := []string{"GET /api/openapi.yaml", "GET /api/v1/conversation/messages", "GET /api/v1/conversation/search",

@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-func TestOwnPhoneIsByHandAndOurMessagesAreNot(t *testing.T) {
+func TestBridge_ownPhoneIsByHand(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	room := w.Portal(alice)
@@ -33,7 +33,7 @@ func TestOwnPhoneIsByHandAndOurMessagesAreNot(t *testing.T) {
 	same(t, w.messages(), []string{"hi"})
 }
 
-func TestForgedBridgeStateIsNotBelieved(t *testing.T) {
+func TestBridge_forgedStateIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	eve := "@eve:hs.test"
@@ -55,7 +55,7 @@ func TestForgedBridgeStateIsNotBelieved(t *testing.T) {
 	same(t, w.messages(), []string{"I am Alice"}, "the room is a group since the second joined")
 }
 
-func TestPortalIsDeafToOthers(t *testing.T) {
+func TestPortal_isDeafToOthers(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	room := w.Portal(alice)
@@ -80,7 +80,7 @@ func TestPortalIsDeafToOthers(t *testing.T) {
 	}
 }
 
-func TestRenamedGhostStaysTheSamePerson(t *testing.T) {
+func TestGhost_renamedIsTheSamePerson(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	room := w.Portal(alice)
@@ -100,7 +100,7 @@ func TestRenamedGhostStaysTheSamePerson(t *testing.T) {
 	same(t, who[1].Name, "The owner")
 }
 
-func TestBridgeStateMayComeLate(t *testing.T) {
+func TestBridge_stateMayComeLate(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	ghost := matrixtest.Ghost(alice)
@@ -119,7 +119,7 @@ func TestBridgeStateMayComeLate(t *testing.T) {
 	eventually(t, "all", func() bool { return slices.Equal(w.messages(), []string{"early", "early too", "now"}) })
 }
 
-func TestRemadePortalRepeatsNothing(t *testing.T) {
+func TestPortal_remadeRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	at := time.Now()
@@ -143,7 +143,7 @@ func TestRemadePortalRepeatsNothing(t *testing.T) {
 	}
 }
 
-func TestNothingBecomesACommandOfTheBridge(t *testing.T) {
+func TestRender_noCommandOfTheBridge(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"!signal logout", "  !SIGNAL logout", "fine\n!signal logout", "!signal"} {
 		c := Render(core.Part{Text: text, Spans: []core.Span{{Kind: core.SpanBold, Start: 0, End: len(text)}}},
@@ -162,7 +162,7 @@ func TestNothingBecomesACommandOfTheBridge(t *testing.T) {
 	same(t, c["msgtype"], "m.text", "notices are not bridged")
 }
 
-func TestReceiptsOfABridge(t *testing.T) {
+func TestBridge_receipts(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	room := w.Portal(alice)
@@ -201,7 +201,7 @@ func TestReceiptsOfABridge(t *testing.T) {
 	same(t, w.in.of(core.InReceipt)[1].Status.Key, "everthread-1-1-0")
 }
 
-func TestReadMarkOnALaterMessageCountsForOurs(t *testing.T) {
+func TestReadMark_laterMessageCountsForOurs(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	room := w.Direct(ada)
@@ -219,7 +219,7 @@ func TestReadMarkOnALaterMessageCountsForOurs(t *testing.T) {
 	same(t, r.Status, &core.Status{State: core.DeliveryRead, Through: true})
 }
 
-func TestLoginOfTheBridgeIsWatched(t *testing.T) {
+func TestBridge_loginIsWatched(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	management := w.Direct(matrixtest.Bot)
@@ -247,7 +247,7 @@ func TestLoginOfTheBridgeIsWatched(t *testing.T) {
 	}
 }
 
-func TestLinksThatWouldMakeATextTooLongAreLeftOut(t *testing.T) {
+func TestRender_leavesOutTooLongLinks(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("x", 1990) + " link"
 	long := core.Span{Kind: core.SpanLink, Start: 1991, End: 1995, Value: "https://example.org/" +
@@ -261,7 +261,7 @@ func TestLinksThatWouldMakeATextTooLongAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestSendNotLeft(t *testing.T) {
+func TestSend_notLeft(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	w.Say(w.Direct(ada), ada, "hi")

@@ -66,7 +66,7 @@ func (k *keeper) SetState(_ context.Context, values map[string]string) error {
 	return nil
 }
 
-func TestConformanceNative(t *testing.T) {
+func TestConformance_native(t *testing.T) {
 	adaptertest.Test(t, func(t *testing.T) adaptertest.Harness {
 		s := matrixtest.New(us)
 		return harness(s, s.Direct(ada), ada, func(c *Channel) core.Channel { return c },
@@ -74,7 +74,7 @@ func TestConformanceNative(t *testing.T) {
 	})
 }
 
-func TestConformanceBridged(t *testing.T) {
+func TestConformance_bridged(t *testing.T) {
 	adaptertest.Test(t, func(t *testing.T) adaptertest.Harness {
 		s := matrixtest.New(us)
 		pick := func(c *Channel) core.Channel { return portalChannel{Channel: c.Carries()[0], carrier: c} }
@@ -139,7 +139,7 @@ func fail(s *matrixtest.Server, f adaptertest.Fault) bool {
 	case adaptertest.Hangs:
 		s.Fail("send", 1, matrixtest.Failure{})
 	default:
-		return false // see TestSendNotLeft
+		return false // see TestSend_notLeft
 	}
 	return true
 }

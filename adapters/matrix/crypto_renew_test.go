@@ -59,7 +59,7 @@ func rewound(t *testing.T) (*world, *device, func(*Options)) {
 	return w, d, crypt
 }
 
-func TestKeysAreAskedForOverANewSession(t *testing.T) {
+func TestCryptoRenew_keysOverANewSession(t *testing.T) {
 	t.Parallel()
 	w, d, crypt := rewound(t)
 	w = start(t, w.Server, w.k, crypt)
@@ -74,7 +74,7 @@ func TestKeysAreAskedForOverANewSession(t *testing.T) {
 }
 
 // A request for a key, or the answer to it, may be lost.
-func TestKeysAreAskedForAgain(t *testing.T) {
+func TestCryptoRenew_keysAreAskedForAgain(t *testing.T) {
 	t.Parallel()
 	w, d, crypt := rewound(t)
 	now := time.Now()
@@ -94,7 +94,7 @@ func TestKeysAreAskedForAgain(t *testing.T) {
 }
 
 // A process that dies while it renews keys starts again.
-func TestARenewalThatFailsIsBegunAgain(t *testing.T) {
+func TestCryptoRenew_failedBeginsAgain(t *testing.T) {
 	t.Parallel()
 	w, d, crypt := rewound(t)
 	c := open(t, w.Server, w.k, crypt)
@@ -128,7 +128,7 @@ func TestARenewalThatFailsIsBegunAgain(t *testing.T) {
 	same(t, again, after, "it is done once")
 }
 
-func TestASecondCopyIsSpokenOf(t *testing.T) {
+func TestCopy_secondIsReported(t *testing.T) {
 	t.Parallel()
 	w, d, crypt := encryptedWorld(t)
 	w.stop()

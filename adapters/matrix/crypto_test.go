@@ -96,7 +96,7 @@ func (d *device) read(e matrixtest.Event) string {
 
 // A key that cannot be stored now is stored later, whatever part of it was stored before:
 // the server offers it again, and the machine must not take it for a known one.
-func TestAKeyThatCannotBeStoredIsNotLost(t *testing.T) {
+func TestCrypto_unstoredKeyIsNotLost(t *testing.T) {
 	t.Parallel()
 	tables := []string{"crypto_olm_session", "crypto_megolm_inbound_session", "crypto_account", "crypto_olm_message_hash"}
 	for _, table := range tables[:fulltest.Size(2, len(tables))] {
@@ -144,7 +144,7 @@ func encryptedWorld(t *testing.T) (*world, *device, func(*Options)) {
 	return w, d, crypt
 }
 
-func TestEncryptedRoomIsReadAndAnswered(t *testing.T) {
+func TestCrypto_roomIsReadAndAnswered(t *testing.T) {
 	t.Parallel()
 	w, d, crypt := encryptedWorld(t)
 	sent := d.say(w.Server, ada, "a secret")
@@ -171,7 +171,7 @@ func TestEncryptedRoomIsReadAndAnswered(t *testing.T) {
 	}
 }
 
-func TestUnreadableMessageIsAskedForOnceAndReadLater(t *testing.T) {
+func TestCrypto_unreadableIsAskedForOnce(t *testing.T) {
 	t.Parallel()
 	w, d, crypt := encryptedWorld(t)
 	d.say(w.Server, ada, "first")
@@ -204,7 +204,7 @@ func TestUnreadableMessageIsAskedForOnceAndReadLater(t *testing.T) {
 	}
 }
 
-func TestLostKeysSayWhatToDo(t *testing.T) {
+func TestCrypto_lostKeysSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	w, _, _ := encryptedWorld(t)
 	w.stop()
@@ -215,7 +215,7 @@ func TestLostKeysSayWhatToDo(t *testing.T) {
 	}
 }
 
-func TestFilesOfEncryptedRooms(t *testing.T) {
+func TestCrypto_filesOfEncryptedRooms(t *testing.T) {
 	t.Parallel()
 	w, d, _ := encryptedWorld(t)
 	d.say(w.Server, ada, "send it")
@@ -240,8 +240,8 @@ func TestFilesOfEncryptedRooms(t *testing.T) {
 	}
 }
 
-// TestOnlyEncryptedWordsCountInAnEncryptedRoom: a homeserver can send words in clear as anybody.
-func TestOnlyEncryptedWordsCountInAnEncryptedRoom(t *testing.T) {
+// TestCrypto_clearWordsDoNotCount: a homeserver can send words in clear as anybody.
+func TestCrypto_clearWordsDoNotCount(t *testing.T) {
 	t.Parallel()
 	w, d, _ := encryptedWorld(t)
 	d.say(w.Server, ada, "a secret")
@@ -267,9 +267,9 @@ func TestOnlyEncryptedWordsCountInAnEncryptedRoom(t *testing.T) {
 	same(t, told[0].Silent, core.SilentPlain)
 }
 
-// TestAnEventThatCannotBeReadStopsNothing: anybody can send numbers that fit in no variable, in rooms of old versions
+// TestCrypto_unreadableEventStopsNothing: anybody can send numbers that fit in no variable, in rooms of old versions
 // and to devices, and mautrix then reads nothing of what came with them.
-func TestAnEventThatCannotBeReadStopsNothing(t *testing.T) {
+func TestCrypto_unreadableEventStopsNothing(t *testing.T) {
 	t.Parallel()
 	w, d, _ := encryptedWorld(t)
 	for _, number := range []string{strings.Repeat("9", 400), "-1e999", "1" + strings.Repeat("0", 310)} {

@@ -74,7 +74,7 @@ func (f *fakeHomeserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(out)
 }
 
-func TestThePasswordOfMatrixIsTried(t *testing.T) {
+func TestGuide_triesThePassword(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		user, password string

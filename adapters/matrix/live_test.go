@@ -144,9 +144,9 @@ func (p *person) send(room, kind string, content any) string {
 
 func (p *person) say(room, text string) string { return p.send(room, typeMessage, message0(text)) }
 
-// TestRealHomeserver talks through Dendrite: a password, an invitation with its
+// TestHomeserver_real talks through Dendrite: a password, an invitation with its
 // first message, a gap, a streamed answer, read marks and an encrypted room.
-func TestRealHomeserver(t *testing.T) {
+func TestHomeserver_real(t *testing.T) {
 	fulltest.Only(t)
 	address := homeserver(t)
 	bot, ada := register(t, address, "assistant"), register(t, address, "ada")

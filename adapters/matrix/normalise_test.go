@@ -58,7 +58,7 @@ func (rec recording) replay(now time.Time) []core.Inbound {
 	return out
 }
 
-func TestNormaliseGolden(t *testing.T) {
+func TestNormalise_golden(t *testing.T) {
 	t.Parallel()
 	inputs, err := filepath.Glob("testdata/*.in.json")
 	must(t, err)
@@ -94,9 +94,9 @@ func TestNormaliseGolden(t *testing.T) {
 	}
 }
 
-// TestCapturedTraffic processes whole sync responses of a real homeserver and bridge: only
+// TestNormalise_capturedTraffic processes whole sync responses of a real homeserver and bridge: only
 // people may speak, each under the address of their chat.
-func TestCapturedTraffic(t *testing.T) {
+func TestNormalise_capturedTraffic(t *testing.T) {
 	t.Parallel()
 	files, _ := filepath.Glob("../../../shared/captures/*-sync.json")
 	if len(files) == 0 {

@@ -48,7 +48,7 @@ func talking(t *testing.T) (*world, string) {
 	return w, room
 }
 
-func TestAnswerTakesThePlaceOfItsPreview(t *testing.T) {
+func TestPreview_answerTakesItsPlace(t *testing.T) {
 	t.Parallel()
 	w, room := talking(t)
 	must(t, w.c.Preview(t.Context(), toAda, "turn-1-1", "Once upon"))
@@ -69,7 +69,7 @@ func TestAnswerTakesThePlaceOfItsPreview(t *testing.T) {
 	}
 }
 
-func TestPreviewGoesOnAfterACrash(t *testing.T) {
+func TestPreview_goesOnAfterACrash(t *testing.T) {
 	t.Parallel()
 	w, room := talking(t)
 	must(t, w.c.Preview(t.Context(), toAda, "turn-1-2", "Half an ans"))
@@ -83,7 +83,7 @@ func TestPreviewGoesOnAfterACrash(t *testing.T) {
 	same(t, screen(w, room), []string{"A whole answer."})
 }
 
-func TestPreviewWhoseIdWasLostIsFoundAgain(t *testing.T) {
+func TestPreview_lostIDIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	w, room := talking(t)
 	w.Fail("send", 1, matrixtest.Failure{Drop: true})
@@ -99,7 +99,7 @@ func TestPreviewWhoseIdWasLostIsFoundAgain(t *testing.T) {
 
 // A homeserver may forget a transaction whose request was interrupted, and still carry it
 // out.
-func TestWhatIsThereAlreadyIsNotSentAgain(t *testing.T) {
+func TestSend_notAgainWhatIsThere(t *testing.T) {
 	t.Parallel()
 	w, room := talking(t)
 	part := core.Part{Text: "Only once.", Key: "o-0"}
@@ -131,7 +131,7 @@ func TestWhatIsThereAlreadyIsNotSentAgain(t *testing.T) {
 	same(t, screen(w, room), []string{"Only once.", "Shown and done.", "Never arrived."})
 }
 
-func TestBridgesAreNotStreamedTo(t *testing.T) {
+func TestBridge_isNotStreamedTo(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	_, streams := w.c.Carries()[0].(core.Streamer)

@@ -11,9 +11,9 @@ import (
 
 const mallory = "@mallory:hs.test"
 
-// TestWhoCanReadARoomDecidesWhatIsSaid covers every way in which others come to read a room: nobody's words are taken
+// TestReaders_decideWhatIsSaid covers every way in which others come to read a room: nobody's words are taken
 // there, and nothing private is sent there, although the person has accepted it.
-func TestWhoCanReadARoomDecidesWhatIsSaid(t *testing.T) {
+func TestReaders_decideWhatIsSaid(t *testing.T) {
 	t.Parallel()
 	direct := func(w *world) string { // Mallory's room, which Ada has accepted
 		room := w.Invite(mallory)
@@ -104,7 +104,7 @@ func TestWhoCanReadARoomDecidesWhatIsSaid(t *testing.T) {
 	}
 }
 
-func TestARoomThatOpensGetsNothingMore(t *testing.T) {
+func TestReaders_openedRoomGetsNothingMore(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	room := w.Direct(ada)
@@ -127,7 +127,7 @@ func TestARoomThatOpensGetsNothingMore(t *testing.T) {
 	same(t, w.messages(), []string{"mine", "mine again"})
 }
 
-func TestAPortalWithAThirdPersonIsAGroup(t *testing.T) {
+func TestPortal_thirdPersonMakesAGroup(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	room := w.Portal(alice)

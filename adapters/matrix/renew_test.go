@@ -25,7 +25,7 @@ func renewedWorld(t *testing.T, at time.Time, lost ...[2]string) (*world, string
 }
 
 // A restored store gives ids again that a lost process gave to other answers.
-func TestAnAnswerAfterARestoreIsNoRepeat(t *testing.T) {
+func TestRenew_answerAfterRestoreIsNoRepeat(t *testing.T) {
 	t.Parallel()
 	w, room := renewedWorld(t, time.Time{}, [2]string{"everthread-1-5-0", "Lost."})
 	must(t, w.c.Preview(t.Context(), toAda, "turn-1-4", "Ano"))
@@ -38,7 +38,7 @@ func TestAnAnswerAfterARestoreIsNoRepeat(t *testing.T) {
 }
 
 // A delivery that was pending at the time of the backup may have arrived since.
-func TestWhatWasOnItsWayBeforeARestoreMayBeARepeat(t *testing.T) {
+func TestRenew_pendingMayBeARepeat(t *testing.T) {
 	t.Parallel()
 	w, room := renewedWorld(t, time.Now(), [2]string{"everthread-1-5-0", "On its way."})
 	for range 2 {
@@ -53,7 +53,7 @@ func TestWhatWasOnItsWayBeforeARestoreMayBeARepeat(t *testing.T) {
 	same(t, screen(w, room), []string{"On its way.", "On its way.\n\n(may be a repeat)", "New."})
 }
 
-func TestStatusesNameThePartsOfThisStore(t *testing.T) {
+func TestStatus_namesThePartsOfThisStore(t *testing.T) {
 	t.Parallel()
 	for txn, want := range map[string]string{"r0-everthread-1-5-0": "everthread-1-5-0", "everthread-1-5-0": "", "": ""} {
 		raw, err := json.Marshal(map[string]any{"status": "SUCCESS", "relates_to_txn_id": txn,
@@ -68,7 +68,7 @@ func TestStatusesNameThePartsOfThisStore(t *testing.T) {
 }
 
 // A message that a lost process answered is answered again, with a remark, until something new is said.
-func TestAnswersAreMarkedWhereALostLifeWrote(t *testing.T) {
+func TestRenew_marksWhatALostLifeAnswered(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	later := func(o *Options) { o.Now = func() time.Time { return now } }

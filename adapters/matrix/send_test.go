@@ -54,9 +54,9 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestRenderedMarkdown checks that whatever a model writes becomes HTML with the same words as the
+// TestRender_markdown checks that whatever a model writes becomes HTML with the same words as the
 // text, in an event that a server accepts.
-func TestRenderedMarkdown(t *testing.T) {
+func TestRender_markdown(t *testing.T) {
 	t.Parallel()
 	pieces := []string{"# head\n", "**bold** ", "_it_ ", "`code` ", "```go\nx<y\n```\n", "> quote\n", "- item\n",
 		"[l](https://e.org) ", "a & b\n\n", "||s|| ", "🙂 ", "!signal x\n"}
@@ -93,7 +93,7 @@ func stripTags(s string) string {
 
 func bare(s string) string { return strings.Join(strings.Fields(s), "") }
 
-func TestSameKeyIsTheSameMessage(t *testing.T) {
+func TestSend_sameKeyIsTheSameMessage(t *testing.T) {
 	t.Parallel()
 	w, room := talking(t)
 	w.Fail("send", 1, matrixtest.Failure{Drop: true})
@@ -117,7 +117,7 @@ func TestSameKeyIsTheSameMessage(t *testing.T) {
 }
 
 // The thread of a question is that of its answer and of its preview.
-func TestThread(t *testing.T) {
+func TestThread_isThatOfTheQuestion(t *testing.T) {
 	t.Parallel()
 	in := readContent(t, typeMessage, `{"msgtype":"m.text","body":"in a thread","m.relates_to":{"rel_type":"m.thread",
 		"event_id":"$root","is_falling_back":true,"m.in_reply_to":{"event_id":"$last"}}}`)
@@ -156,12 +156,12 @@ func TestThread(t *testing.T) {
 	same(t, got, []string{"m.thread true $root", "m.replace false ", "m.thread false $x", " false "})
 }
 
-func TestQuietIsANoticeInNativeRooms(t *testing.T) {
+func TestRender_quietIsANotice(t *testing.T) {
 	t.Parallel()
 	same(t, Render(core.Part{Text: "x", Quiet: true}, nil)["msgtype"], "m.notice")
 }
 
-func TestRetryAfterOfHeaderAndBody(t *testing.T) {
+func TestSend_retryAfter(t *testing.T) {
 	t.Parallel()
 	w, _ := talking(t)
 	var wait *core.RetryAfter
@@ -179,7 +179,7 @@ func TestRetryAfterOfHeaderAndBody(t *testing.T) {
 	same(t, wait.After, time.Second)
 }
 
-func TestTypingEndsWithTheAnswer(t *testing.T) {
+func TestTyping_endsWithTheAnswer(t *testing.T) {
 	t.Parallel()
 	w, room := talking(t)
 	must(t, w.c.Typing(t.Context(), toAda, ""))
@@ -189,7 +189,7 @@ func TestTypingEndsWithTheAnswer(t *testing.T) {
 	same(t, typed, []string{"typing " + room + " true", "typing " + room + " false"})
 }
 
-func TestFilesGoBothWays(t *testing.T) {
+func TestFiles_goBothWays(t *testing.T) {
 	t.Parallel()
 	w, room := talking(t)
 	for _, a := range []core.Attachment{{Kind: "photo", Name: "a.png", MIME: "image/png"},
@@ -259,7 +259,7 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-func TestOptionsAreChecked(t *testing.T) {
+func TestOptions_areChecked(t *testing.T) {
 	t.Parallel()
 	good := Options{Config: Config{Homeserver: "https://hs.test", UserID: us, AccessToken: "x"}, Keeper: newKeeper(nil),
 		Log: zap.NewNop()}

@@ -152,7 +152,7 @@ var (
 	toAlice = core.Address{Channel: "signal", Account: us, External: alice}
 )
 
-func TestMessageWithInvitationIsNotLost(t *testing.T) {
+func TestSync_messageWithInvitation(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	room := w.Invite(ada)
@@ -163,7 +163,7 @@ func TestMessageWithInvitationIsNotLost(t *testing.T) {
 	same(t, w.Membership(room, us), "join")
 }
 
-func TestInvitationOfStrangersIsLeftOpen(t *testing.T) {
+func TestInvitation_ofStrangersIsLeftOpen(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	evil := w.Invite("@eve:evil.test")
@@ -174,7 +174,7 @@ func TestInvitationOfStrangersIsLeftOpen(t *testing.T) {
 	}
 }
 
-func TestInvitationIsTriedAgain(t *testing.T) {
+func TestInvitation_isTriedAgain(t *testing.T) {
 	t.Parallel()
 	s := matrixtest.New(us)
 	t.Cleanup(s.Close)
@@ -188,7 +188,7 @@ func TestInvitationIsTriedAgain(t *testing.T) {
 	eventually(t, "the message", func() bool { return slices.Equal(w.messages(), []string{"hello?"}) })
 }
 
-func TestFirstSyncSkipsHistory(t *testing.T) {
+func TestSync_firstSkipsHistory(t *testing.T) {
 	t.Parallel()
 	s := matrixtest.New(us)
 	t.Cleanup(s.Close)
@@ -216,7 +216,7 @@ func TestFirstSyncSkipsHistory(t *testing.T) {
 
 func message0(text string) map[string]any { return map[string]any{"msgtype": "m.text", "body": text} }
 
-func TestGapOfTenThousandEvents(t *testing.T) {
+func TestSync_gapOfTenThousandEvents(t *testing.T) {
 	t.Parallel()
 	s := matrixtest.New(us)
 	t.Cleanup(s.Close)
@@ -240,7 +240,7 @@ func TestGapOfTenThousandEvents(t *testing.T) {
 	}
 }
 
-func TestGapAcrossFailuresLosesNothing(t *testing.T) {
+func TestSync_gapAcrossFailures(t *testing.T) {
 	t.Parallel()
 	s := matrixtest.New(us)
 	t.Cleanup(s.Close)
@@ -256,7 +256,7 @@ func TestGapAcrossFailuresLosesNothing(t *testing.T) {
 	same(t, w.messages()[0], "0")
 }
 
-func TestRestartInTheMiddleOffersAgain(t *testing.T) {
+func TestSync_restartOffersAgain(t *testing.T) {
 	t.Parallel()
 	s := matrixtest.New(us)
 	t.Cleanup(s.Close)
@@ -280,7 +280,7 @@ func TestRestartInTheMiddleOffersAgain(t *testing.T) {
 	same(t, next.in.all[0].EventID, first.in.all[0].EventID)
 }
 
-func TestFencedProcessStops(t *testing.T) {
+func TestSync_fencedStops(t *testing.T) {
 	t.Parallel()
 	s := matrixtest.New(us)
 	t.Cleanup(s.Close)
@@ -293,7 +293,7 @@ func TestFencedProcessStops(t *testing.T) {
 	}
 }
 
-func TestWrongAccountSaysSo(t *testing.T) {
+func TestRun_wrongAccountSaysSo(t *testing.T) {
 	t.Parallel()
 	s := matrixtest.New("@other:hs.test")
 	t.Cleanup(s.Close)
@@ -303,7 +303,7 @@ func TestWrongAccountSaysSo(t *testing.T) {
 	}
 }
 
-func TestEndedSessionSaysWhatToDo(t *testing.T) {
+func TestRun_endedSessionSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	s := matrixtest.New(us)
 	t.Cleanup(s.Close)
@@ -320,7 +320,7 @@ func TestEndedSessionSaysWhatToDo(t *testing.T) {
 	same(t, c.Check(), err)
 }
 
-func TestSoftLogoutLogsInOnTheSameDevice(t *testing.T) {
+func TestSoftLogout_logsInOnTheSameDevice(t *testing.T) {
 	t.Parallel()
 	s := matrixtest.New(us)
 	t.Cleanup(s.Close)
@@ -351,7 +351,7 @@ func TestSoftLogoutLogsInOnTheSameDevice(t *testing.T) {
 	same(t, s.Calls("login"), 2, "the token was kept")
 }
 
-func TestPersonIsFoundAfterRestartUpgradeAndReturn(t *testing.T) {
+func TestPerson_foundAfterRestartAndUpgrade(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	old := w.Direct(ada)
@@ -391,7 +391,7 @@ func TestPersonIsFoundAfterRestartUpgradeAndReturn(t *testing.T) {
 	must(t, err)
 }
 
-func TestGroupIsToldOnceAndNotHeard(t *testing.T) {
+func TestGroup_toldOnceAndNotHeard(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	room := w.Direct(ada)
@@ -415,7 +415,7 @@ func TestGroupIsToldOnceAndNotHeard(t *testing.T) {
 	}
 }
 
-func TestReadMarksOnlyForThoseWeWroteTo(t *testing.T) {
+func TestReadMark_onlyForPeopleWeWroteTo(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	room := w.Direct(ada)

@@ -45,9 +45,9 @@ var (
 	ofMemory       = []string{"memory_add", "memory_archive", "memory_get", "memory_list_themes", "memory_search"}
 )
 
-// TestSchemasAreWhatProvidersTake checks that providers accept the schemas that programs pass to
+// TestTools_schemasFitProviders checks that providers accept the schemas that programs pass to
 // their models.
-func TestSchemasAreWhatProvidersTake(t *testing.T) {
+func TestTools_schemasFitProviders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	out, err := w.connect(w.key(w.ada, "read", "memory")).ListTools(context.Background(), nil)
@@ -63,8 +63,8 @@ func TestSchemasAreWhatProvidersTake(t *testing.T) {
 	}
 }
 
-// TestMemoryIsOff checks that programs of users without memory get no memory tools.
-func TestMemoryIsOff(t *testing.T) {
+// TestTools_memoryIsOff checks that programs of users without memory get no memory tools.
+func TestTools_memoryIsOff(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ada := w.ada
@@ -161,9 +161,9 @@ func TestStructured(t *testing.T) {
 	}
 }
 
-// TestScopes checks that a key sees what its scopes allow, and a key without scopes is not
+// TestRoutes_scopes checks that a key sees what its scopes allow, and a key without scopes is not
 // admitted.
-func TestScopes(t *testing.T) {
+func TestRoutes_scopes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	reader, keeper := w.connect(w.key(w.ada, "read")), w.connect(w.key(w.ada, "memory"))
@@ -245,9 +245,9 @@ func TestDays(t *testing.T) {
 	}
 }
 
-// TestOtherPages checks that requests from other web pages are refused, both under another name of
+// TestServer_refusesOtherPages checks that requests from other web pages are refused, both under another name of
 // this machine and from another origin.
-func TestOtherPages(t *testing.T) {
+func TestServer_refusesOtherPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	key := w.key(w.ada, "read")
@@ -276,8 +276,8 @@ func TestOtherPages(t *testing.T) {
 	}
 }
 
-// TestBadInput checks that invalid requests are refused, and the server keeps running.
-func TestBadInput(t *testing.T) {
+// TestServer_badInput checks that invalid requests are refused, and the server keeps running.
+func TestServer_badInput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	key := w.key(w.ada, "read")
@@ -304,8 +304,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestPiped checks that a client whose input ends still gets every answer.
-func TestPiped(t *testing.T) {
+// TestStdio_inputEnds checks that a client whose input ends still gets every answer.
+func TestStdio_inputEnds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var out bytes.Buffer
@@ -321,9 +321,9 @@ func TestPiped(t *testing.T) {
 	}
 }
 
-// TestLinesThatAreNoMessages checks that such a line is answered with an error, and that what
+// TestStdio_linesThatAreNoMessages checks that such a line is answered with an error, and that what
 // follows is answered all the same.
-func TestLinesThatAreNoMessages(t *testing.T) {
+func TestStdio_linesThatAreNoMessages(t *testing.T) {
 	t.Parallel()
 	const begin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"

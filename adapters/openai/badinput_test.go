@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestBadRequests checks that an invalid request is refused with a text and the wrong field, and
+// TestChat_badRequests checks that an invalid request is refused with a text and the wrong field, and
 // stores nothing.
-func TestBadRequests(t *testing.T) {
+func TestChat_badRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	user := `{"role":"user","content":"a"}`
@@ -118,8 +118,8 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestIgnored checks that fields that the gateway decides itself and unknown fields are not errors.
-func TestIgnored(t *testing.T) {
+// TestChat_ignoredFields checks that fields that the gateway decides itself and unknown fields are not errors.
+func TestChat_ignoredFields(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.ok(

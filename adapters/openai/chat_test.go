@@ -51,9 +51,9 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestWhatIsNew checks that it makes no difference whether a client sends its whole history or only
+// TestChat_takesOnlyWhatIsNew checks that it makes no difference whether a client sends its whole history or only
 // the last message.
-func TestWhatIsNew(t *testing.T) {
+func TestChat_takesOnlyWhatIsNew(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	user := func(s string) string { return fmt.Sprintf(`{"role":"user","content":%q}`, s) }
@@ -78,8 +78,8 @@ func TestWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestThreads checks that a name after the slash of a model always selects the same plain thread.
-func TestThreads(t *testing.T) {
+// TestThreads_byModelName checks that a name after the slash of a model always selects the same plain thread.
+func TestThreads_byModelName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, model := range []string{"everthread/Work", "everthread/Work", "everthread/Home & garden", "everthread"} {
@@ -223,8 +223,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestFailures checks that each failure has a status of its own and says what happened.
-func TestFailures(t *testing.T) {
+// TestRoutes_failures checks that each failure has a status of its own and says what happened.
+func TestRoutes_failures(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for name, c := range map[string]struct {
@@ -300,8 +300,8 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// TestPaused checks that programs of a paused user are told so.
-func TestPaused(t *testing.T) {
+// TestKeys_pausedUser checks that programs of a paused user are told so.
+func TestKeys_pausedUser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	_, err := w.Note(t.Context(), store.Note{User: w.user.ID,
@@ -346,8 +346,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestOversizedHeaders checks that the server itself refuses oversized headers.
-func TestOversizedHeaders(t *testing.T) {
+// TestServer_refusesOversizedHeaders checks that the server itself refuses oversized headers.
+func TestServer_refusesOversizedHeaders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	if res, _ := w.chat(hello, "X-Long", strings.Repeat("x", 2<<20)); res.StatusCode != 431 {
@@ -355,9 +355,9 @@ func TestOversizedHeaders(t *testing.T) {
 	}
 }
 
-// TestIdentityFollowsTheKey checks that an address of a program that moved to another user with its
+// TestIdentity_followsTheKey checks that an address of a program that moved to another user with its
 // history returns to the key's user.
-func TestIdentityFollowsTheKey(t *testing.T) {
+func TestIdentity_followsTheKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.ok(hello)
@@ -373,8 +373,8 @@ func TestIdentityFollowsTheKey(t *testing.T) {
 	}
 }
 
-// TestUnlinked checks that a program whose address was unlinked speaks for its key's user again.
-func TestUnlinked(t *testing.T) {
+// TestIdentity_unlinked checks that a program whose address was unlinked speaks for its key's user again.
+func TestIdentity_unlinked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for range 3 {
@@ -389,8 +389,8 @@ func TestUnlinked(t *testing.T) {
 	}
 }
 
-// TestOfficialTypes checks that a third-party client reads answers and streams.
-func TestOfficialTypes(t *testing.T) {
+// TestClient_officialTypes checks that a third-party client reads answers and streams.
+func TestClient_officialTypes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := sdk.DefaultConfig(w.key)

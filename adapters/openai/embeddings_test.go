@@ -66,7 +66,7 @@ func TestEmbeddings(t *testing.T) {
 	}
 }
 
-func TestBadEmbeddings(t *testing.T) {
+func TestEmbeddings_badRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, embedding(nil))
 	for body, c := range map[string]struct {
@@ -101,7 +101,7 @@ func TestBadEmbeddings(t *testing.T) {
 	}
 }
 
-func TestNothingThere(t *testing.T) {
+func TestServer_unknownPaths(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, path := range []string{"GET /v1/chat/completions", "POST /v1/responses", "GET /v1/", "GET /v1/files/x",

@@ -8,9 +8,9 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
-// TestToolsThatLeaveNoRoom checks that a request whose instructions and tools exceed the model's
+// TestTools_leaveNoRoom checks that a request whose instructions and tools exceed the model's
 // window is refused with OpenAI's error, and stores nothing.
-func TestToolsThatLeaveNoRoom(t *testing.T) {
+func TestTools_leaveNoRoom(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *openai.Options) { o.ExtrasRoom, o.Tokens = 500, tokens.New() })
 	ask := func(words int) string {

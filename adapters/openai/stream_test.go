@@ -98,9 +98,9 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamAfterTools checks that the text starts again after tool calls, and that the earlier
+// TestStream_afterTools checks that the text starts again after tool calls, and that the earlier
 // text is kept.
-func TestStreamAfterTools(t *testing.T) {
+func TestStream_afterTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for name, c := range map[string]struct {
@@ -130,7 +130,7 @@ func TestStreamAfterTools(t *testing.T) {
 	}
 }
 
-func TestStreamOfCalls(t *testing.T) {
+func TestStream_ofCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.next = func(context.Context, []core.Inbound, func(string)) (live.Answer, error) {
@@ -149,9 +149,9 @@ func TestStreamOfCalls(t *testing.T) {
 	}
 }
 
-// TestKeepAlive checks that a waiting stream sends keep-alive lines, and that later failures are
+// TestStream_keepAlive checks that a waiting stream sends keep-alive lines, and that later failures are
 // events.
-func TestKeepAlive(t *testing.T) {
+func TestStream_keepAlive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *openai.Options) { o.KeepAlive = 5 * time.Millisecond })
 	seen := make(chan struct{})
@@ -191,8 +191,8 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// TestDroppedStream checks that a client that disconnects ends the wait and nothing else.
-func TestDroppedStream(t *testing.T) {
+// TestStream_dropped checks that a client that disconnects ends the wait and nothing else.
+func TestStream_dropped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	begun, ended := make(chan struct{}), make(chan error, 1)

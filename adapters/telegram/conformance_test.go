@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func TestConformancePolling(t *testing.T) {
+func TestConformance_polling(t *testing.T) {
 	adaptertest.Test(t, func(t *testing.T) adaptertest.Harness {
 		s := telegramtest.New()
 		h := harness(s)
@@ -38,7 +38,7 @@ func TestConformancePolling(t *testing.T) {
 	})
 }
 
-func TestConformanceWebhook(t *testing.T) {
+func TestConformance_webhook(t *testing.T) {
 	adaptertest.Test(t, func(t *testing.T) adaptertest.Harness {
 		s := telegramtest.New()
 		h := harness(s)
@@ -100,7 +100,7 @@ func fail(s *telegramtest.Server, f adaptertest.Fault) bool {
 	case adaptertest.Hangs:
 		s.Fail("sendMessage", 1, telegramtest.Failure{})
 	default:
-		return false // see TestSendNotLeft
+		return false // see TestSend_notLeft
 	}
 	return true
 }

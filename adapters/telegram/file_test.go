@@ -19,7 +19,7 @@ func filePart(kind, name, mime string, data []byte) core.Part {
 	return core.Part{Attachment: &core.Attachment{Kind: kind, Name: name, MIME: mime}, Data: data}
 }
 
-func TestSendFile(t *testing.T) {
+func TestSend_file(t *testing.T) {
 	t.Parallel()
 	large := append(bytes.Clone(onePixel), make([]byte, maxPhoto)...)
 	for name, c := range map[string]struct {
@@ -70,7 +70,7 @@ func TestSendFile(t *testing.T) {
 	}
 }
 
-func TestSendFileWithACaption(t *testing.T) {
+func TestSend_fileWithACaption(t *testing.T) {
 	t.Parallel()
 	s, ch := served(t)
 	p := markup.Parse("Our **boat** 🚤 *here*").Part()
@@ -90,7 +90,7 @@ func TestSendFileWithACaption(t *testing.T) {
 }
 
 // A picture that the service cannot show, or whose caption it refuses, is still sent.
-func TestSendFileRefused(t *testing.T) {
+func TestSend_fileRefused(t *testing.T) {
 	t.Parallel()
 	s, ch := served(t)
 	if _, err := ch.Send(t.Context(), adaAddress, filePart("photo", "a.png", "image/png",
@@ -117,7 +117,7 @@ func TestSendFileRefused(t *testing.T) {
 	}
 }
 
-func TestSendFileErrors(t *testing.T) {
+func TestSend_fileErrors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		part    core.Part

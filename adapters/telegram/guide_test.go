@@ -40,7 +40,7 @@ func answers(t *testing.T, status int, body string) string {
 	return s.URL
 }
 
-func TestATokenIsTried(t *testing.T) {
+func TestGuide_triesAToken(t *testing.T) {
 	t.Parallel()
 	tried, err := guided(t, "en", answers(t, 200, `{"ok":true,"result":{"username":"some_bot"}}`))
 	if err != nil || tried.Name != "some_bot" || tried.Said != "The bot is @some_bot." || tried.Keys[1] != secretToken ||

@@ -21,7 +21,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-func TestFetchErrors(t *testing.T) {
+func TestFetch_errors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		prepare   func(s *telegramtest.Server)
@@ -61,7 +61,7 @@ func TestFetchErrors(t *testing.T) {
 }
 
 // The size announced by the service is not trusted.
-func TestDownloadStopsAtLimit(t *testing.T) {
+func TestFetch_stopsAtTheLimit(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
 	s.AddFile("A", "a", make([]byte, 2000))

@@ -17,14 +17,14 @@ var update = flag.Bool("update", false, "write the wanted output of golden files
 
 // Each file holds an update of the service, followed by the expected result for the bot
 // 999.
-func TestNormaliseGolden(t *testing.T) {
+func TestNormalise_golden(t *testing.T) {
 	adaptertest.Golden(t, *update, func(raw []byte) string {
 		in, _ := normalise("999", raw, time.Unix(1790000999, 0))
 		return adaptertest.Dump(in)
 	})
 }
 
-func TestNormaliseNamesRepeatsAlike(t *testing.T) {
+func TestNormalise_namesRepeatsAlike(t *testing.T) {
 	t.Parallel()
 	first := `{"update_id":1,"message":{"message_id":5,"date":1,"from":{"id":7,"is_bot":false},"chat":{"id":7,"type":"private"},"text":"a"}}`
 	again := strings.Replace(first, `"update_id":1`, `"update_id":99`, 1)

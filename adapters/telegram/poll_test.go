@@ -89,7 +89,7 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-func TestPollHandsBatchesOver(t *testing.T) {
+func TestPoll_handsBatchesOver(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
 	for range 30 {
@@ -106,7 +106,7 @@ func TestPollHandsBatchesOver(t *testing.T) {
 }
 
 // An unknown update is stored and acknowledged like any other.
-func TestPollForeignUpdate(t *testing.T) {
+func TestPoll_foreignUpdate(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
 	s.OfferRaw(`{"update_id":700000001,"message":{"message_id":"not a number"}}`)
@@ -127,7 +127,7 @@ func TestPollForeignUpdate(t *testing.T) {
 	}
 }
 
-func TestPollAnswersButtons(t *testing.T) {
+func TestPoll_answersButtons(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
 	running(t, c, newInbox())
@@ -137,7 +137,7 @@ func TestPollAnswersButtons(t *testing.T) {
 	}
 }
 
-func TestPollGoesOnAfterErrors(t *testing.T) {
+func TestPoll_goesOnAfterErrors(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
 	for _, f := range []telegramtest.Failure{
@@ -159,7 +159,7 @@ func TestPollGoesOnAfterErrors(t *testing.T) {
 }
 
 // A second poller ends the first one's poll; the first reports it and continues.
-func TestPollConflict(t *testing.T) {
+func TestPoll_conflict(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
 	running(t, c, newInbox())
@@ -180,7 +180,7 @@ func TestPollConflict(t *testing.T) {
 	<-rivalDone
 }
 
-func TestPollRemovesWebhook(t *testing.T) {
+func TestPoll_removesTheWebhook(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
 	b := newInbox()
@@ -202,7 +202,7 @@ func TestPollRemovesWebhook(t *testing.T) {
 	}
 }
 
-func TestRunStopsForGood(t *testing.T) {
+func TestRun_stopsForGood(t *testing.T) {
 	t.Parallel()
 	for code, says := range map[int]string{401: "@BotFather", 404: "channels.telegram.api_url"} {
 		s, c := served(t)
@@ -217,7 +217,7 @@ func TestRunStopsForGood(t *testing.T) {
 	}
 }
 
-func TestRunTokenRevokedLater(t *testing.T) {
+func TestRun_tokenRevokedLater(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
 	s.Fail("getUpdates", 1, telegramtest.Failure{Code: 401})
@@ -228,7 +228,7 @@ func TestRunTokenRevokedLater(t *testing.T) {
 
 // The service may be down when the gateway starts. Neither logs nor Check reveal the
 // token.
-func TestRunWaitsForService(t *testing.T) {
+func TestRun_waitsForTheService(t *testing.T) {
 	t.Parallel()
 	s := telegramtest.New()
 	t.Cleanup(s.Close)
@@ -268,7 +268,7 @@ func dumpFields(m map[string]any) string {
 	return b.String()
 }
 
-func TestCommandMenus(t *testing.T) {
+func TestMenus_everyLanguage(t *testing.T) {
 	t.Parallel()
 	s := telegramtest.New()
 	t.Cleanup(s.Close)
@@ -292,7 +292,7 @@ func TestCommandMenus(t *testing.T) {
 	noErrors(t, s)
 }
 
-func TestNewRefuses(t *testing.T) {
+func TestNew_refuses(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]Options{
 		"no token":               {},
@@ -315,8 +315,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestTheMenuIsOneThatTelegramTakes checks the commands that every bot announces.
-func TestTheMenuIsOneThatTelegramTakes(t *testing.T) {
+// TestMenus_fitTelegram checks the commands that every bot announces.
+func TestMenus_fitTelegram(t *testing.T) {
 	t.Parallel()
 	name := regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
 	all := command.Menu()

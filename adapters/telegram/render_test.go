@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/core/text/markup"
 )
 
-func TestRenderEntities(t *testing.T) {
+func TestRender_entities(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		md   string
@@ -63,7 +63,7 @@ func describe(text string, entities []models.MessageEntity) []string {
 	return out
 }
 
-func TestRenderFields(t *testing.T) {
+func TestRender_fields(t *testing.T) {
 	t.Parallel()
 	m := Render(5, core.Part{Text: "x", Quiet: true, Reply: "41"})
 	if m.ChatID != int64(5) || !m.DisableNotification || m.ParseMode != "" || !*m.LinkPreviewOptions.IsDisabled {
@@ -77,7 +77,7 @@ func TestRenderFields(t *testing.T) {
 	}
 }
 
-func TestRenderKeepsOutermostEntities(t *testing.T) {
+func TestRender_keepsOutermostEntities(t *testing.T) {
 	t.Parallel()
 	p := markup.Parse(strings.Repeat("**a *b* c** ", 80)).Part()
 	got := entities(p)
@@ -97,7 +97,7 @@ func TestRenderKeepsOutermostEntities(t *testing.T) {
 
 // Whatever spans a part has, the service accepts its entities, and the text is
 // complete.
-func TestRenderIsAlwaysTaken(t *testing.T) {
+func TestRender_isAlwaysTaken(t *testing.T) {
 	t.Parallel()
 	s := telegramtest.New()
 	t.Cleanup(s.Close)

@@ -28,7 +28,7 @@ func served(t *testing.T) (*telegramtest.Server, *Channel) {
 	return s, open(t, Options{Config: Config{APIURL: s.URL()}})
 }
 
-func TestSendMarkupRefused(t *testing.T) {
+func TestSend_markupRefused(t *testing.T) {
 	t.Parallel()
 	for _, description := range []string{"Bad Request: can't parse entities: unsupported start tag",
 		"Bad Request: ENTITIES_TOO_LONG"} {
@@ -44,7 +44,7 @@ func TestSendMarkupRefused(t *testing.T) {
 	}
 }
 
-func TestSendMarkupRefusedTwice(t *testing.T) {
+func TestSend_markupRefusedTwice(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
 	s.Fail("sendMessage", 5, telegramtest.Failure{Code: 400, Description: "Bad Request: can't parse entities"})
@@ -58,7 +58,7 @@ func TestSendMarkupRefusedTwice(t *testing.T) {
 	}
 }
 
-func TestSendFollowsMigration(t *testing.T) {
+func TestSend_followsMigration(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
 	s.Fail("sendMessage", 1, telegramtest.Failure{Code: 400,
@@ -71,7 +71,7 @@ func TestSendFollowsMigration(t *testing.T) {
 	}
 }
 
-func TestSendReplyGone(t *testing.T) {
+func TestSend_replyGone(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
 	s.Fail("sendMessage", 1, telegramtest.Failure{Code: 400, Description: "Bad Request: message to be replied not found"})
@@ -84,7 +84,7 @@ func TestSendReplyGone(t *testing.T) {
 }
 
 // The topic of a question is that of everything that answers it.
-func TestTopic(t *testing.T) {
+func TestTopic_isThatOfTheQuestion(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
 	to := adaAddress
@@ -126,7 +126,7 @@ func TestTopic(t *testing.T) {
 	}
 }
 
-func TestSendNotModified(t *testing.T) {
+func TestSend_notModified(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
 	s.Fail("sendMessage", 1, telegramtest.Failure{Code: 400,
@@ -136,7 +136,7 @@ func TestSendNotModified(t *testing.T) {
 	}
 }
 
-func TestSendErrors(t *testing.T) {
+func TestSend_errors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		failure telegramtest.Failure
@@ -172,7 +172,7 @@ func TestSendErrors(t *testing.T) {
 }
 
 // An answer of a proxy says nothing about the chat or the text.
-func TestAProxyIsNotTheService(t *testing.T) {
+func TestSend_proxyIsNotTheService(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{400, 401, 403, 404, 407, 413} {
 		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -191,7 +191,7 @@ func TestAProxyIsNotTheService(t *testing.T) {
 	}
 }
 
-func TestSendTooLong(t *testing.T) {
+func TestSend_tooLong(t *testing.T) {
 	t.Parallel()
 	_, c := served(t)
 	_, err := c.Send(t.Context(), adaAddress, core.Part{Text: strings.Repeat("a", 4097)})
@@ -201,7 +201,7 @@ func TestSendTooLong(t *testing.T) {
 	}
 }
 
-func TestSendNothing(t *testing.T) {
+func TestSend_nothing(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
 	for _, p := range []struct {
@@ -219,7 +219,7 @@ func TestSendNothing(t *testing.T) {
 }
 
 // A request that was never sent is temporary, as it certainly did not arrive.
-func TestSendNotLeft(t *testing.T) {
+func TestSend_notLeft(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -240,7 +240,7 @@ func TestSendNotLeft(t *testing.T) {
 	}
 }
 
-func TestFloodOfAllChats(t *testing.T) {
+func TestFlood_ofAllChats(t *testing.T) {
 	t.Parallel()
 	var f flood
 	now := time.Unix(1000, 0)
@@ -254,7 +254,7 @@ func TestFloodOfAllChats(t *testing.T) {
 	}
 }
 
-func TestTypingAndPreview(t *testing.T) {
+func TestPreview_andTyping(t *testing.T) {
 	t.Parallel()
 	s, c := served(t)
 	if err := c.Typing(t.Context(), adaAddress, ""); err != nil {

@@ -71,14 +71,14 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-func TestWebhookOnlyWhenAsked(t *testing.T) {
+func TestWebhook_onlyWhenAsked(t *testing.T) {
 	t.Parallel()
 	if routes := open(t, Options{}).Routes(newInbox()); len(routes) > 0 {
 		t.Errorf("polling has routes %v", routes)
 	}
 }
 
-func TestWebhookIsRegistered(t *testing.T) {
+func TestWebhook_isRegistered(t *testing.T) {
 	t.Parallel()
 	s := telegramtest.New()
 	t.Cleanup(s.Close)
@@ -91,7 +91,7 @@ func TestWebhookIsRegistered(t *testing.T) {
 	noErrors(t, s)
 }
 
-func TestWebhookIsWatched(t *testing.T) {
+func TestWebhook_isWatched(t *testing.T) {
 	t.Parallel()
 	s := telegramtest.New()
 	t.Cleanup(s.Close)
@@ -111,7 +111,7 @@ func TestWebhookIsWatched(t *testing.T) {
 	<-done
 }
 
-func TestWebhookTrouble(t *testing.T) {
+func TestWebhook_trouble(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(10000, 0)
 	for name, c := range map[string]struct {

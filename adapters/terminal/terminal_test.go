@@ -50,7 +50,7 @@ func open(t *testing.T, o Options) *Channel {
 	return c
 }
 
-func TestStreamedAnswers(t *testing.T) {
+func TestSend_streamed(t *testing.T) {
 	t.Parallel()
 	type step struct{ preview, send string }
 	cases := []struct {
@@ -102,7 +102,7 @@ func TestStreamedAnswers(t *testing.T) {
 	}
 }
 
-func TestStyles(t *testing.T) {
+func TestSend_styles(t *testing.T) {
 	t.Parallel()
 	var out paper
 	ch := open(t, Options{Out: &out, Style: true})
@@ -116,9 +116,9 @@ func TestStyles(t *testing.T) {
 	}
 }
 
-// TestStreamingLosesNothing checks that all of an answer is printed, however it arrives, and that a
+// TestSend_streamingLosesNothing checks that all of an answer is printed, however it arrives, and that a
 // plain one is printed exactly once.
-func TestStreamingLosesNothing(t *testing.T) {
+func TestSend_streamingLosesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.SampledFrom([]string{"one ", "two\n", "**", "*", "- ", "\n\n", "`", "```\n", "1. ",
@@ -145,7 +145,7 @@ func TestStreamingLosesNothing(t *testing.T) {
 	})
 }
 
-func TestAFileShowsItsNameAndWhereItLies(t *testing.T) {
+func TestSend_fileShowsWhereItLies(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ folder, path, caption, want string }{
 		"in a folder":     {"/data/media", "7/turn-1-0-0-0", "", "[photo a b.png: /data/media/7/turn-1-0-0-0]\n"},
@@ -169,7 +169,7 @@ func TestAFileShowsItsNameAndWhereItLies(t *testing.T) {
 	}
 }
 
-func TestABrokenScreenIsNotSilent(t *testing.T) {
+func TestSend_brokenScreenIsNotSilent(t *testing.T) {
 	t.Parallel()
 	ch := open(t, Options{Out: failing{}})
 	_, err := ch.Send(t.Context(), ch.Address(), part("x"))
@@ -200,7 +200,7 @@ func (r *receiver) Receive(_ context.Context, in ...core.Inbound) error {
 	return nil
 }
 
-func TestLinesInOrderEachAnsweredBeforeTheNext(t *testing.T) {
+func TestLines_eachAnsweredBeforeTheNext(t *testing.T) {
 	t.Parallel()
 	var r receiver
 	var at []int
@@ -217,7 +217,7 @@ func TestLinesInOrderEachAnsweredBeforeTheNext(t *testing.T) {
 	}
 }
 
-func TestProcessesHaveIDsOfTheirOwn(t *testing.T) {
+func TestLines_idsOfTheirProcess(t *testing.T) {
 	t.Parallel()
 	var r receiver
 	for _, seed := range []string{"12345678", "87654321"} {
@@ -231,7 +231,7 @@ func TestProcessesHaveIDsOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestErrorsOfReadingAreTold(t *testing.T) {
+func TestLines_errorsOfReadingAreTold(t *testing.T) {
 	t.Parallel()
 	ch := open(t, Options{Lines: Plain(iotest.ErrReader(errors.New("unplugged"))), Out: io.Discard})
 	if err := ch.Run(t.Context(), &receiver{}); err == nil || !strings.Contains(err.Error(), "unplugged") {

@@ -15,7 +15,7 @@ import (
 	"github.com/everthread/everthread/adapters/web/webtest"
 )
 
-func TestEveryAnswerHasItsHeaders(t *testing.T) {
+func TestHeaders_onEveryAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -65,7 +65,7 @@ func TestEveryAnswerHasItsHeaders(t *testing.T) {
 	}
 }
 
-func TestAssetsAreKeptForGood(t *testing.T) {
+func TestAssets_areKeptForGood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, name := range []string{"app.css", "app.js", "icon.svg"} {
@@ -88,7 +88,7 @@ func TestAssetsAreKeptForGood(t *testing.T) {
 	}
 }
 
-func TestTheFirstPageIsSmall(t *testing.T) {
+func TestPage_firstIsSmall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -106,7 +106,7 @@ func TestTheFirstPageIsSmall(t *testing.T) {
 	}
 }
 
-func TestChangesComeFromOurPagesOnly(t *testing.T) {
+func TestGuard_changesOnlyFromOurPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -135,8 +135,8 @@ func TestChangesComeFromOurPagesOnly(t *testing.T) {
 	}
 }
 
-// TestNobodySeesAnother requests everything of Bob's as Ana.
-func TestNobodySeesAnother(t *testing.T) {
+// TestGuard_nobodySeesAnother requests everything of Bob's as Ana.
+func TestGuard_nobodySeesAnother(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	bob, ana := w.Bob, w.Ana.SignedIn()
@@ -186,7 +186,7 @@ func TestNobodySeesAnother(t *testing.T) {
 	}
 }
 
-func TestWithoutASessionThereIsNothing(t *testing.T) {
+func TestGuard_nothingWithoutASession(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Ana.Talks("secret", "secret")
@@ -202,7 +202,7 @@ func TestWithoutASessionThereIsNothing(t *testing.T) {
 	}
 }
 
-func TestBadInputGetsAClearPage(t *testing.T) {
+func TestGuard_badInputGetsAClearPage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -248,7 +248,7 @@ func TestBadInputGetsAClearPage(t *testing.T) {
 	}
 }
 
-func TestAPageThatBreaksSaysSo(t *testing.T) {
+func TestPage_brokenSaysSo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	h := w.Page.Handler(web.Route{Pattern: "GET /x", Open: true, Serve: func(*web.Visit) error { panic("broken") }})

@@ -18,9 +18,9 @@ import (
 
 var drawIcons = flag.Bool("update", false, "draw the icons again")
 
-// TestIconsAreDrawnFromTheOne checks that the icons of the app match icon.svg; -update redraws
+// TestIcons_drawnFromTheOne checks that the icons of the app match icon.svg; -update redraws
 // them.
-func TestIconsAreDrawnFromTheOne(t *testing.T) {
+func TestIcons_drawnFromTheOne(t *testing.T) {
 	t.Parallel()
 	thread, dot := readIcon(t)
 	for name, kind := range map[string]struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 )
 
-func TestTheManifestLeadsToIcons(t *testing.T) {
+func TestManifest_leadsToIcons(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.Bob.Get("/manifest.webmanifest?lang=fr")
@@ -44,7 +44,7 @@ func TestTheManifestLeadsToIcons(t *testing.T) {
 	w.Bob.Get("/manifest.webmanifest?lang=xx").Wants(t, http.StatusOK, `"lang":"en"`)
 }
 
-func TestTheWorkerKeepsWhatThePageWithoutNetworkIsMadeOf(t *testing.T) {
+func TestWorker_keepsTheOfflinePage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -67,7 +67,7 @@ func TestTheWorkerKeepsWhatThePageWithoutNetworkIsMadeOf(t *testing.T) {
 	}
 }
 
-func TestSigningOutLeavesNothingInTheBrowser(t *testing.T) {
+func TestSignOut_leavesNothingInTheBrowser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *web.Options) { o.PublicURL = "https://everthread.example" })
 	k := w.Ana.Post("/signin", url.Values{"code": {w.Ana.Code()}}).Cookie("__Host-everthread")
@@ -82,7 +82,7 @@ func TestSigningOutLeavesNothingInTheBrowser(t *testing.T) {
 	w.Ana.SignedIn().Post("/signout", nil).Wants(t, http.StatusOK, `id="bye"`)
 }
 
-func TestTheBrowsersOwnPartsHaveTheColourOfThePage(t *testing.T) {
+func TestTheme_browserPartsHaveItsColour(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Bob.Get("/signin").Wants(t, http.StatusOK, `content="#f8f6f1" media="(prefers-color-scheme: light)"`,

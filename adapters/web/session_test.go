@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/core/effect"
 )
 
-func TestALinkSignsInOnce(t *testing.T) {
+func TestSignIn_linkWorksOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana
@@ -38,7 +38,7 @@ func TestALinkSignsInOnce(t *testing.T) {
 	w.Bob.Get("/").Wants(t, http.StatusUnauthorized, "/web")
 }
 
-func TestTokensAreKeptHashedAndNeverTakenFromOutside(t *testing.T) {
+func TestSession_tokensAreHashed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana
@@ -60,7 +60,7 @@ func TestTokensAreKeptHashedAndNeverTakenFromOutside(t *testing.T) {
 	}
 }
 
-func TestSessionsEnd(t *testing.T) {
+func TestSession_ends(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -81,7 +81,7 @@ func TestSessionsEnd(t *testing.T) {
 }
 
 // Whoever has no session is told a way to get a link that exists: a chat that is linked, and the machine.
-func TestThePageSaysHowToSignIn(t *testing.T) {
+func TestSignIn_saysHow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana
@@ -112,7 +112,7 @@ func TestThePageSaysHowToSignIn(t *testing.T) {
 	}
 }
 
-func TestTheLastUseIsNotedOnceAnHour(t *testing.T) {
+func TestSession_lastUseOnceAnHour(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -133,7 +133,7 @@ func TestTheLastUseIsNotedOnceAnHour(t *testing.T) {
 	}
 }
 
-func TestSignInsAreLimited(t *testing.T) {
+func TestSignIn_isLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *web.Options) { o.Limits.SignIns = 14 })
 	try := func(remote, forwarded string) int {
@@ -183,7 +183,7 @@ func proxies(all ...string) client.Proxies {
 	return p
 }
 
-func TestClientsBehindProxies(t *testing.T) {
+func TestClients_behindProxies(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *web.Options) { o.Proxies = proxies("10.0.0.0/8", "192.0.2.9", "fd00::/8") })
 	cases := []struct{ name, remote, forwarded, want string }{
@@ -215,7 +215,7 @@ func TestClientsBehindProxies(t *testing.T) {
 	}
 }
 
-func TestCookiesAreSecureOverHTTPS(t *testing.T) {
+func TestCookies_secureOverHTTPS(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name, public, remote, proto string
@@ -248,7 +248,7 @@ func TestCookiesAreSecureOverHTTPS(t *testing.T) {
 	}
 }
 
-func TestRedirectsStayHere(t *testing.T) {
+func TestRedirects_stayHere(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"//evil.example", "https://evil.example", "/\\evil.example", "\\\\evil.example",
 		"javascript:alert(1)", "evil.example", "http:evil", "/\t/evil.example", "/%09/x\r\nSet-Cookie: a=b",
@@ -274,7 +274,7 @@ func TestRedirectsStayHere(t *testing.T) {
 	}
 }
 
-func TestTheSignInPageSaysUntilWhenAndAsksWhichClock(t *testing.T) {
+func TestSignIn_saysUntilWhenAsksZone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana
@@ -289,7 +289,7 @@ func TestTheSignInPageSaysUntilWhenAndAsksWhichClock(t *testing.T) {
 	unknown.Lacks(t, "Which time zone is yours?")
 }
 
-func TestTheZoneThatWasChosenIsTakenFirst(t *testing.T) {
+func TestSignIn_takesTheChosenZone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana
@@ -312,7 +312,7 @@ func TestTheZoneThatWasChosenIsTakenFirst(t *testing.T) {
 	}
 }
 
-func TestTheThemeIsKept(t *testing.T) {
+func TestTheme_isKept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()

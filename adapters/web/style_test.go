@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestColoursCanBeRead checks that texts have a contrast of at least 4.5 to 1 in both themes.
-func TestColoursCanBeRead(t *testing.T) {
+// TestColours_canBeRead checks that texts have a contrast of at least 4.5 to 1 in both themes.
+func TestColours_canBeRead(t *testing.T) {
 	t.Parallel()
 	b, err := files.ReadFile("static/app.css")
 	if err != nil {

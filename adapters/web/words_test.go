@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestNumbersAndDates(t *testing.T) {
+func TestWords_numbersAndDates(t *testing.T) {
 	t.Parallel()
 	at := func(lang string) string {
 		v := &Visit{Lang: lang, Words: say(lang), Zone: time.UTC}
@@ -22,7 +22,7 @@ func TestNumbersAndDates(t *testing.T) {
 	}
 }
 
-func TestTheLanguageOfAPage(t *testing.T) {
+func TestLanguage_ofAPage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ chosen, house, accepted, want string }{
 		{"fr", "en", "en", "fr"}, {"fr-CA", "en", "", "fr"}, {"es", "fr", "fr", "en"}, {"de-CH", "fr", "fr", "de"},

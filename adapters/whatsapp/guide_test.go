@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-func TestANumberIsTried(t *testing.T) {
+func TestGuide_triesANumber(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer right" || r.URL.String() != "/v25.0/77?fields=id" {

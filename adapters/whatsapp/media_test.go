@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-func TestFilesGoOut(t *testing.T) {
+func TestSend_files(t *testing.T) {
 	t.Parallel()
 	small, large := []byte("data"), bytes.Repeat([]byte("x"), 6e6)
 	for name, c := range map[string]struct {
@@ -63,7 +63,7 @@ func TestFilesGoOut(t *testing.T) {
 	}
 }
 
-func TestFilesThatDoNotGoOut(t *testing.T) {
+func TestSend_filesThatDoNotGoOut(t *testing.T) {
 	t.Parallel()
 	p := play(t, Options{})
 	part := func(size int, caption string) core.Part {
@@ -141,7 +141,7 @@ func TestFetch(t *testing.T) {
 }
 
 // Only Meta and the API receive the token.
-func TestTokenGoesToTrustedHostsOnly(t *testing.T) {
+func TestToken_trustedHostsOnly(t *testing.T) {
 	t.Parallel()
 	a := newAPI(Config{APIURL: "http://127.0.0.1:9", APIVersion: "v23.0", AccessToken: "t"}, nil)
 	for address, want := range map[string]bool{
@@ -159,7 +159,7 @@ func TestTokenGoesToTrustedHostsOnly(t *testing.T) {
 }
 
 // A redirect of a trusted host does not receive the token.
-func TestTokenFollowsNoRedirect(t *testing.T) {
+func TestToken_followsNoRedirect(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("asked elsewhere, with %q", r.Header.Get("Authorization"))
@@ -175,7 +175,7 @@ func TestTokenFollowsNoRedirect(t *testing.T) {
 	}
 }
 
-func TestRunReportsTrouble(t *testing.T) {
+func TestRun_reportsTrouble(t *testing.T) {
 	t.Parallel()
 	p := play(t, Options{})
 	p.s.Fail("number", 1, whatsapptest.Failure{HTTP: 401, Code: 190, Details: "Session has expired"})
@@ -224,7 +224,7 @@ func TestDiagnose(t *testing.T) {
 }
 
 // The webhook is asked for its challenge, like Meta does.
-func TestDiagnoseAsksTheWebhook(t *testing.T) {
+func TestDiagnose_asksTheWebhook(t *testing.T) {
 	t.Parallel()
 	p := play(t, Options{})
 	mux := http.NewServeMux()

@@ -17,7 +17,7 @@ import (
 var update = flag.Bool("update", false, "write the wanted output of golden files")
 
 // Each file holds the body of a webhook, followed by the expected result.
-func TestNormaliseGolden(t *testing.T) {
+func TestNormalise_golden(t *testing.T) {
 	adaptertest.Golden(t, *update, func(raw []byte) string {
 		var got strings.Builder
 		for _, in := range read(whatsapptest.PhoneNumberID, raw, time.Unix(1790000999, 0)).in {
@@ -28,7 +28,7 @@ func TestNormaliseGolden(t *testing.T) {
 }
 
 // A full body is read in one pass, each event once.
-func TestNormaliseThousand(t *testing.T) {
+func TestNormalise_thousand(t *testing.T) {
 	t.Parallel()
 	in := read(whatsapptest.PhoneNumberID, thousand(t), time.Unix(1790000999, 0)).in
 	seen := map[string]bool{}

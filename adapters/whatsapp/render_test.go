@@ -13,7 +13,7 @@ import (
 
 // A part of the announced length can always be sent, however much markup it contains and
 // even if it is marked as a repeat.
-func TestPartsAlwaysFit(t *testing.T) {
+func TestRender_partsAlwaysFit(t *testing.T) {
 	t.Parallel()
 	piece := rapid.SampledFrom([]string{"**b** ", "*i* ", "`c` ", "~~s~~ ",
 		"[l](https://a.example/a/long/path?with=a&query=that&goes=on) ", "# h\n\n", "> q\n", "🙂", "word ", "\n\n", "2*3*4 "})
@@ -32,7 +32,7 @@ func TestPartsAlwaysFit(t *testing.T) {
 	})
 }
 
-func TestRenderRefuses(t *testing.T) {
+func TestRender_refuses(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", " \n", strings.Repeat("x", maxBody+1), strings.Repeat("🙂", maxBody/2+1)} {
 		if _, err := graph.Render("whatsapp", core.Part{Text: text}, maxBody); classOfError(err, nil) != "permanent" {

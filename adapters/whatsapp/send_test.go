@@ -49,7 +49,7 @@ func (p *scene) send(t *testing.T, who whatsapptest.Person, part core.Part) what
 	return m
 }
 
-func TestSendAddressesByIDOrNumber(t *testing.T) {
+func TestSend_byIDOrNumber(t *testing.T) {
 	t.Parallel()
 	p := play(t, Options{})
 	if m := p.send(t, ada, core.Part{Text: "a"}); m.Recipient != ada.UserID || m.To != "" {
@@ -67,7 +67,7 @@ func TestSendAddressesByIDOrNumber(t *testing.T) {
 	}
 }
 
-func TestSendGivesKeyAndReply(t *testing.T) {
+func TestSend_keyAndReply(t *testing.T) {
 	t.Parallel()
 	p := play(t, Options{})
 	said := p.s.Say(ada, "question")
@@ -86,7 +86,7 @@ func TestSendGivesKeyAndReply(t *testing.T) {
 }
 
 // A delivery whose answer was lost is settled by its status.
-func TestLostAnswerIsSettled(t *testing.T) {
+func TestSend_lostAnswerIsSettled(t *testing.T) {
 	t.Parallel()
 	p := play(t, Options{})
 	p.s.Fail("messages", 1, whatsapptest.Failure{Drop: true})
@@ -98,7 +98,7 @@ func TestLostAnswerIsSettled(t *testing.T) {
 	p.b.wait(t, func(in core.Inbound) bool { return in.Kind == core.InReceipt && in.Status.Key == "k7" })
 }
 
-func TestFailureThatComesLater(t *testing.T) {
+func TestSend_failureThatComesLater(t *testing.T) {
 	t.Parallel()
 	p := play(t, Options{})
 	p.s.CloseWindow(ada)
@@ -132,7 +132,7 @@ func (p *scene) waitTrouble(t *testing.T) error {
 	return nil
 }
 
-func TestErrorClasses(t *testing.T) {
+func TestSend_errorClasses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		http, code, subcode int
@@ -204,7 +204,7 @@ func classOfError(err, check error) string {
 }
 
 // The pause for one person grows as Meta requires, and an accepted message ends it.
-func TestPairLimitGrows(t *testing.T) {
+func TestPairLimit_grows(t *testing.T) {
 	t.Parallel()
 	p := pairs{times: map[string]strikes{}}
 	now := time.Unix(1790000000, 0)
@@ -226,7 +226,7 @@ func TestPairLimitGrows(t *testing.T) {
 	}
 }
 
-func TestLineWaitsForDelivery(t *testing.T) {
+func TestLine_waitsForDelivery(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLine()

@@ -124,7 +124,7 @@ func TestWebhook(t *testing.T) {
 }
 
 // An unsigned body is refused before it is read.
-func TestWebhookWithoutSignature(t *testing.T) {
+func TestWebhook_withoutSignature(t *testing.T) {
 	t.Parallel()
 	good := whatsapptest.Sign([]byte(hello()))
 	for _, signature := range []string{"", "sha256=", good[:len(good)-1], good[7:], good + "0"} {
@@ -148,7 +148,7 @@ func postWebhook(t *testing.T, r core.Receiver, signature string, body io.Reader
 }
 
 // A secret that is not configured accepts no signature.
-func TestNoPreviousSecret(t *testing.T) {
+func TestWebhook_noPreviousSecret(t *testing.T) {
 	t.Parallel()
 	ch := open(t, nil, Options{}).(*Channel)
 	if ch.signed(sign("", []byte("x")), []byte("x")) || !ch.signed(whatsapptest.Sign([]byte("x")), []byte("x")) {
@@ -157,7 +157,7 @@ func TestNoPreviousSecret(t *testing.T) {
 }
 
 // All events of a body are one call.
-func TestWebhookStoresAtOnce(t *testing.T) {
+func TestWebhook_storesAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newInbox()
 	body := thousand(t)

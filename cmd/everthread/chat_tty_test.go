@@ -148,7 +148,7 @@ func (k *keyboard) ends() {
 	}
 }
 
-func TestChatAtATerminal(t *testing.T) {
+func TestChat_atATerminal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	k := sitDown(t, dir, nil, "chat")
@@ -173,9 +173,9 @@ func TestChatAtATerminal(t *testing.T) {
 	k.ends()
 }
 
-// TestAChatEndsWithItsAddress: whatever takes the terminal's address away ends the chat, which says so. The next chat
+// TestChat_endsWithItsAddress: whatever takes the terminal's address away ends the chat, which says so. The next chat
 // connects it again.
-func TestAChatEndsWithItsAddress(t *testing.T) {
+func TestChat_endsWithItsAddress(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		keys     string // typed in the chat
@@ -226,8 +226,8 @@ func runsOnce(t *testing.T, dir string, args ...string) {
 	k.ends()
 }
 
-// TestCtrlCStopsTheAnswer: the first Ctrl-C stops the answer, the second leaves.
-func TestCtrlCStopsTheAnswer(t *testing.T) {
+// TestChat_ctrlCStopsTheAnswer: the first Ctrl-C stops the answer, the second leaves.
+func TestChat_ctrlCStopsTheAnswer(t *testing.T) {
 	t.Parallel()
 	model := httptest.NewServer(http.HandlerFunc(talkForEver))
 	defer model.Close()

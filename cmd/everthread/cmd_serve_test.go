@@ -13,7 +13,7 @@ import (
 
 // At a terminal the first start shows in a box what to open and what to send; the next one
 // is as short as possible.
-func TestAStartAtATerminalGreets(t *testing.T) {
+func TestServe_greetsAtATerminal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	env := []string{"EVERTHREAD_HTTP_LISTEN=127.0.0.1:0", "LANG=en_US.UTF-8", "HOME=" + dir}
@@ -37,7 +37,7 @@ func TestAStartAtATerminalGreets(t *testing.T) {
 	}
 }
 
-func TestAGreetingFitsTheScreen(t *testing.T) {
+func TestGreeting_fitsTheScreen(t *testing.T) {
 	t.Parallel()
 	g := greeting{Welcome: engine.Welcome{Code: "ABCDEFGHJK",
 		Link: "http://127.0.0.1:8080/signin?code=ABCDEFGHJKLMNPQRSTUVWXYZ"}}

@@ -108,7 +108,7 @@ func (d dying) DeleteUser(ctx context.Context, id core.UserID) ([]string, error)
 	return nil, errors.Join(err, d.after)
 }
 
-func TestSomebodyLeaves(t *testing.T) {
+func TestUserDelete_removesRowsAndFiles(t *testing.T) {
 	t.Parallel()
 	s := newLeaves(t)
 	var told []people.Deletion
@@ -135,8 +135,8 @@ func TestSomebodyLeaves(t *testing.T) {
 	}
 }
 
-// TestADeletionThatWasKilledIsFinished, wherever the process died.
-func TestADeletionThatWasKilledIsFinished(t *testing.T) {
+// TestUserDelete_killedIsFinished, wherever the process died.
+func TestUserDelete_killedIsFinished(t *testing.T) {
 	t.Parallel()
 	quiet := func(people.Deletion) {}
 	killed := errors.New("killed")
@@ -209,7 +209,7 @@ func TestADeletionThatWasKilledIsFinished(t *testing.T) {
 	})
 }
 
-func TestProgressIsShown(t *testing.T) {
+func TestUserDelete_showsProgress(t *testing.T) {
 	t.Parallel()
 	for screen, want := range map[bool]string{false: "a 1\nb 1\n", true: fmt.Sprintf("\r%-78s\r%-78s\n\r%-78s\r%-78s\n",
 		"a 1", "a 3", "b 1", "b 3")} {
@@ -232,8 +232,8 @@ func TestProgressIsShown(t *testing.T) {
 	}
 }
 
-// TestTextIsFoundAsItIsWritten, also within JSON.
-func TestTextIsFoundAsItIsWritten(t *testing.T) {
+// TestTraces_findTextAsWritten, also within JSON.
+func TestTraces_findTextAsWritten(t *testing.T) {
 	t.Parallel()
 	s := newLeaves(t)
 	s.says(s.bob, `he said "quagmire" twice`)

@@ -54,7 +54,7 @@ func sectionOf[T section.Section](c *configs.Config) (out T) {
 	return out
 }
 
-func TestAppsHaveLinks(t *testing.T) {
+func TestOffice_appsHaveLinks(t *testing.T) {
 	t.Parallel()
 	asked := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +100,7 @@ func TestAppsHaveLinks(t *testing.T) {
 	}
 }
 
-func TestKeysOfAgentsAreTried(t *testing.T) {
+func TestOffice_triesKeysOfAgents(t *testing.T) {
 	t.Parallel()
 	s := agenttest.New()
 	t.Cleanup(s.Close)
@@ -148,7 +148,7 @@ func (c hostedConfig) Open(_ context.Context, h channel.Host) (core.Channel, err
 	return nil, nil
 }
 
-func TestThePagesGetWhatTheyNeed(t *testing.T) {
+func TestOffice_optionsOfThePages(t *testing.T) {
 	t.Parallel()
 	a, owner := newPage(t, func(c *configs.Config) { c.LLM.Prices.Prompt = 2.5 })
 	if got := a.officeOptions().Prices; got != (settings.Prices{Prompt: 2.5, Currency: "USD"}) {
@@ -182,9 +182,9 @@ func TestThePagesGetWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// TestNobodyLearnsWhatOthersSaid: the file of the embedded store holds the messages of
+// TestTraces_searchFileOnlyWhenAlone: the file of the embedded store holds the messages of
 // everybody, so it is searched only for a user who is alone on it.
-func TestNobodyLearnsWhatOthersSaid(t *testing.T) {
+func TestTraces_searchFileOnlyWhenAlone(t *testing.T) {
 	t.Parallel()
 	a, owner := newPage(t, func(*configs.Config) {})
 	look := func(user core.UserID) (n int, files bool) {

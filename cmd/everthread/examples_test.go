@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestExamplesAreCommands: the examples of --help work as they are.
-func TestExamplesAreCommands(t *testing.T) {
+// TestExamples_areCommands: the examples of --help work as they are.
+func TestExamples_areCommands(t *testing.T) {
 	t.Parallel()
 	_, parser := newParser(&console{out: io.Discard, err: io.Discard})
 	if n := len(examples()); n < 10 {

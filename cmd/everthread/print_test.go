@@ -21,9 +21,9 @@ import (
 // hostile is the name of a stranger.
 const hostile = "Eve\x1b]0;title\x07\x1b[2J\u009b31m\u202eolleh\r\nForged line"
 
-// TestNamesOnlyShow: a terminal obeys nothing in the name or the messages of a stranger,
+// TestPrint_namesSteerNoTerminal: a terminal obeys nothing in the name or the messages of a stranger,
 // and none of it begins a line, whatever the command.
-func TestNamesOnlyShow(t *testing.T) {
+func TestPrint_namesSteerNoTerminal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	env := []string{"EVERTHREAD_DATA_DIR=" + dir}
@@ -70,7 +70,7 @@ func TestNamesOnlyShow(t *testing.T) {
 	}
 }
 
-func TestTheLogOnlyShows(t *testing.T) {
+func TestLogger_namesSteerNoTerminal(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"console", "json"} {
 		var out bytes.Buffer

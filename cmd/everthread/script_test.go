@@ -208,9 +208,9 @@ func fakeTelegram(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("EVERTHREAD_CHANNELS_TELEGRAM_TOKEN", "123456:TEST")
 }
 
-// TestDeletedUsersLeaveNothing checks every table that has a user: tables added to the
+// TestUserDelete_clearsEveryTable checks every table that has a user: tables added to the
 // schema later must be cleared too.
-func TestDeletedUsersLeaveNothing(t *testing.T) {
+func TestUserDelete_clearsEveryTable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	st, err := sqlite.Open(dir)

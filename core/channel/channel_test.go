@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-func TestBackoffDoublesUpToHalfAMinute(t *testing.T) {
+func TestBackoff_doublesUpToHalfAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var pause channel.Backoff
@@ -38,7 +38,7 @@ func TestBackoffDoublesUpToHalfAMinute(t *testing.T) {
 	})
 }
 
-func TestWatchTellsWhatLeft(t *testing.T) {
+func TestWatch_tellsWhatLeft(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := http.NewResponseController(w).Hijack() // ends the connection without a response
@@ -63,7 +63,7 @@ func TestWatchTellsWhatLeft(t *testing.T) {
 	}
 }
 
-func TestFaultsAreSentences(t *testing.T) {
+func TestFault_isASentence(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("never said")
 	f := &channel.Fault{Text: "{where} refuses ({detail}); look", Where: "there", Detail: "no.", Err: cause}

@@ -8,7 +8,7 @@ import (
 	"github.com/everthread/everthread/core/channel"
 )
 
-func TestTroubleIsSaidInTheLanguageOfItsReader(t *testing.T) {
+func TestTrouble_inTheLanguageOfItsReader(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("HTTP 401")
 	err := fmt.Errorf("poll: %w", &channel.Trouble{Err: cause, Advice: func(language string) string {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestATextHasSeveralForms checks that a text is also found in JSON.
-func TestATextHasSeveralForms(t *testing.T) {
+// TestTraces_findTextInJSON checks that a text is also found in JSON.
+func TestTraces_findTextInJSON(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
 		`plain`:        {`plain`},

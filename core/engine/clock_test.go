@@ -26,7 +26,7 @@ func (s *server) Clock(context.Context) (time.Time, error) {
 	return s.now, nil
 }
 
-func TestAClockIsPutRightByTheDatabase(t *testing.T) {
+func TestClock_isPutRightByTheDatabase(t *testing.T) {
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	machine := at.Add(time.Hour) // an hour ahead
 	db := &server{now: at}

@@ -133,10 +133,10 @@ func grew(before, after []core.ModelMessage) bool {
 		func(x, y core.ModelMessage) bool { return x.Role == y.Role && x.Content == y.Content })
 }
 
-// TestEveryPromptHasWhatIsWantedAlways checks that standing instructions are in each prompt of
+// TestStanding_inEveryPrompt checks that standing instructions are in each prompt of
 // every strategy, after the tool hints, and removed ones in none. Prompts keep their beginning
 // unless the instructions changed, and nothing is added for users without any.
-func TestEveryPromptHasWhatIsWantedAlways(t *testing.T) {
+func TestStanding_inEveryPrompt(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"continuous", "truncate", "long"} {
 		t.Run(strategy, func(t *testing.T) {
@@ -191,9 +191,9 @@ func TestEveryPromptHasWhatIsWantedAlways(t *testing.T) {
 	}
 }
 
-// TestEveryKindOfTurnHasWhatIsWantedAlways checks a plain thread, a program with its own
+// TestStanding_inEveryKindOfTurn checks a plain thread, a program with its own
 // instructions and strategy, memory switched off, and a regenerated reply.
-func TestEveryKindOfTurnHasWhatIsWantedAlways(t *testing.T) {
+func TestStanding_inEveryKindOfTurn(t *testing.T) {
 	t.Parallel()
 	w := newWisher(t, "")
 	w.wants("answer in one sentence")
@@ -220,9 +220,9 @@ func TestEveryKindOfTurnHasWhatIsWantedAlways(t *testing.T) {
 	has("a turn without memory", w.turn("hello", plain[0].ID, nil).Messages)
 }
 
-// TestWhatIsNoConversationHasWhatIsWantedAlways checks a helper, and a program's own request
+// TestStanding_outsideConversations checks a helper, and a program's own request
 // outside a conversation.
-func TestWhatIsNoConversationHasWhatIsWantedAlways(t *testing.T) {
+func TestStanding_outsideConversations(t *testing.T) {
 	t.Parallel()
 	w := newWisher(t, "")
 	ask := func() [][]core.ModelMessage {
@@ -265,9 +265,9 @@ func TestWhatIsNoConversationHasWhatIsWantedAlways(t *testing.T) {
 	}
 }
 
-// TestAnEarlierPromptIsRebuiltWithWhatWasWantedThen checks that a rebuilt prompt has the
+// TestRebuild_standingOfItsTime checks that a rebuilt prompt has the
 // instructions of its time; those removed since are blank.
-func TestAnEarlierPromptIsRebuiltWithWhatWasWantedThen(t *testing.T) {
+func TestRebuild_standingOfItsTime(t *testing.T) {
 	t.Parallel()
 	w := newWisher(t, "")
 	w.wants("answer in one sentence")

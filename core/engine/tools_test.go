@@ -17,9 +17,9 @@ import (
 	"github.com/everthread/everthread/core/text/i18n"
 )
 
-// TestOwnToolsAreWhatProvidersTake checks that no provider would refuse a prompt because of our
+// TestTools_fitProviders checks that no provider would refuse a prompt because of our
 // tools, and that the page has words for them.
-func TestOwnToolsAreWhatProvidersTake(t *testing.T) {
+func TestTools_fitProviders(t *testing.T) {
 	t.Parallel()
 	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &items.Memory{}, Plans: &plan.Plans{},
 		Standing: &standing.Standing{}}

@@ -35,7 +35,7 @@ func (guarded) Server() string                       { return "wiki" }
 func (g guarded) Closed() bool                       { return g.closed }
 func (g guarded) Standing() (allowed, readOnly bool) { return g.allowed, g.readOnly }
 
-func TestToolsAreThoseThatAUserMayUse(t *testing.T) {
+func TestTools_onlyThoseAUserMayUse(t *testing.T) {
 	t.Parallel()
 	base, err := agent.NewRegistry(tool{"time_now"}, tool{"memory_add"})
 	if err != nil {
@@ -63,7 +63,7 @@ func TestToolsAreThoseThatAUserMayUse(t *testing.T) {
 	}
 }
 
-func TestOutsideToolsAskUnlessTheirOperatorAllowedThem(t *testing.T) {
+func TestPermit_outsideToolsAsk(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		tool    core.Tool
@@ -98,7 +98,7 @@ func (b *books) UsageOf(context.Context, core.UserID, string) (used, reserved in
 
 func (b *books) User(context.Context, core.UserID) (core.User, error) { return core.User{ID: 1}, nil }
 
-func TestADayIsOverWhenNoStepFitsIntoIt(t *testing.T) {
+func TestOver_whenNoStepFits(t *testing.T) {
 	t.Parallel()
 	c := configs.Default()
 	now := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)

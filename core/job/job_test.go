@@ -72,7 +72,7 @@ func model(kind core.ModelErrorKind, after time.Duration) error {
 	return &core.ModelError{Kind: kind, After: after, Err: errors.New("the provider says " + string(kind))}
 }
 
-func TestWhatBecomesOfAJob(t *testing.T) {
+func TestTake_outcomes(t *testing.T) {
 	t.Parallel()
 	never := time.Duration(-1)
 	for name, c := range map[string]struct {
@@ -118,7 +118,7 @@ func TestWhatBecomesOfAJob(t *testing.T) {
 	}
 }
 
-func TestTheJitterIsAFifth(t *testing.T) {
+func TestBackoff_jitterIsAFifth(t *testing.T) {
 	t.Parallel()
 	w, _ := worker(&queue{})
 	w.Rand = func() float64 { return 0.999999 }
@@ -130,7 +130,7 @@ func TestTheJitterIsAFifth(t *testing.T) {
 	}
 }
 
-func TestAJobOfAnotherProcessIsNotDone(t *testing.T) {
+func TestTake_leavesJobsOfOthers(t *testing.T) {
 	t.Parallel()
 	q := &queue{taken: true}
 	w, logs := worker(q)
@@ -140,7 +140,7 @@ func TestAJobOfAnotherProcessIsNotDone(t *testing.T) {
 	}
 }
 
-func TestTheLeaseIsRenewedUntilItIsLost(t *testing.T) {
+func TestTake_renewsUntilLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{job: store.Job{ID: 1, User: 2}}
@@ -164,7 +164,7 @@ func TestTheLeaseIsRenewedUntilItIsLost(t *testing.T) {
 	})
 }
 
-func TestAStoppedProcessGivesItsJobBack(t *testing.T) {
+func TestTake_stoppedGivesTheJobBack(t *testing.T) {
 	t.Parallel()
 	q := &queue{job: store.Job{ID: 1, User: 2}}
 	w, logs := worker(q)
@@ -179,7 +179,7 @@ func TestAStoppedProcessGivesItsJobBack(t *testing.T) {
 	}
 }
 
-func TestRepliesGoBeforeJobs(t *testing.T) {
+func TestYield_repliesGoFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := worker(&queue{})
@@ -220,7 +220,7 @@ func (c *calm) add(refs ...store.JobRef) int {
 	return c.asked
 }
 
-func TestNothingToDoIsSeldomPolled(t *testing.T) {
+func TestRunner_pollsSeldomWhenIdle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		jobs, taken := &calm{}, make(chan core.JobID, 1)
@@ -252,7 +252,7 @@ func TestNothingToDoIsSeldomPolled(t *testing.T) {
 	})
 }
 
-func TestAClaimedJobBeginsWhileThereIsAWorker(t *testing.T) {
+func TestRunner_beginsWhileAWorkerIsFree(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		end, done := make(chan struct{}), make(chan core.JobID, 2)

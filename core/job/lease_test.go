@@ -112,7 +112,7 @@ func newRegister() *register {
 
 func shareOf(p *process) [2]int { s := p.Share(); return [2]int{s.N, s.Of} }
 
-func TestUsersAreDividedAmongTheLiveProcesses(t *testing.T) {
+func TestShare_dividesUsersAmongProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRegister()
 		a, b := r.start(t, "a"), r.start(t, "b")
@@ -148,7 +148,7 @@ func TestUsersAreDividedAmongTheLiveProcesses(t *testing.T) {
 	})
 }
 
-func TestAProcessThatDiesIsNoticed(t *testing.T) {
+func TestMembers_noticeADeadProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRegister()
 		a := r.start(t, "a")
@@ -176,7 +176,7 @@ func TestAProcessThatDiesIsNoticed(t *testing.T) {
 	})
 }
 
-func TestWithoutTheTimeNothingIsTaken(t *testing.T) {
+func TestShare_nothingWithoutTheTime(t *testing.T) {
 	m := &job.Members{Known: func() bool { return false }}
 	if s := m.Share(); s.Mine(1) || s.N >= 0 || s.Grace < 1000*time.Hour {
 		t.Errorf("got share %+v", s)

@@ -37,7 +37,7 @@ func (d *dripping) Read(p []byte) (int, error) {
 	}
 }
 
-func TestStallIsCountedFromTheLastByte(t *testing.T) {
+func TestClient_stallCountsFromTheLastByte(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		client := NewClient(&http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -61,7 +61,7 @@ func TestStallIsCountedFromTheLastByte(t *testing.T) {
 	})
 }
 
-func TestStallBeforeTheAnswer(t *testing.T) {
+func TestClient_stallBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		client := NewClient(&http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -78,7 +78,7 @@ func TestStallBeforeTheAnswer(t *testing.T) {
 	})
 }
 
-func TestFailureHidesSecretsAndQuotations(t *testing.T) {
+func TestFailure_hidesSecretsAndQuotations(t *testing.T) {
 	t.Parallel()
 	private := "please keep this between us: I am moving to Lyon in May"
 	for _, message := range []string{
@@ -93,7 +93,7 @@ func TestFailureHidesSecretsAndQuotations(t *testing.T) {
 	}
 }
 
-func TestRetryAfterAsDate(t *testing.T) {
+func TestFailure_retryAfterAsDate(t *testing.T) {
 	t.Parallel()
 	header := http.Header{}
 	header.Set("Date", "Thu, 19 Nov 2026 08:00:00 GMT")

@@ -35,7 +35,7 @@ func firstShown(w time.Time, l *time.Location) time.Time {
 	}
 }
 
-func TestSkippedAndRepeatedTimes(t *testing.T) {
+func TestParse_skippedAndRepeatedTimes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ zone, now, text, want string }{
 		// The clocks of Paris skip 2:00 to 3:00 on 28 March 2027, and show it twice on 25 October 2026.
@@ -69,9 +69,9 @@ func TestSkippedAndRepeatedTimes(t *testing.T) {
 	}
 }
 
-// TestNextNeitherSkipsNorDoubles checks that a daily reminder is due exactly once on every day, at
+// TestNext_neitherSkipsNorDoubles checks that a daily reminder is due exactly once on every day, at
 // its time or at the first instant after a gap, also when a zone changes its clocks.
-func TestNextNeitherSkipsNorDoubles(t *testing.T) {
+func TestNext_neitherSkipsNorDoubles(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		name := rapid.SampledFrom(zones()).Draw(r, "zone")
@@ -110,8 +110,8 @@ func TestNextNeitherSkipsNorDoubles(t *testing.T) {
 	})
 }
 
-// TestNextOfManyKinds checks that each next time is later, and at most nine years later.
-func TestNextOfManyKinds(t *testing.T) {
+// TestNext_manyKinds checks that each next time is later, and at most nine years later.
+func TestNext_manyKinds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		x := core.Plan{Zone: rapid.SampledFrom(zones()).Draw(r, "zone"),
@@ -131,9 +131,9 @@ func TestNextOfManyKinds(t *testing.T) {
 	})
 }
 
-// TestNextInTheRepeatedHour checks that a time in the first of two equal hours is not repeated in
+// TestNext_repeatedHour checks that a time in the first of two equal hours is not repeated in
 // the second.
-func TestNextInTheRepeatedHour(t *testing.T) {
+func TestNext_repeatedHour(t *testing.T) {
 	t.Parallel()
 	second := time.Date(2026, 10, 25, 1, 10, 0, 0, time.UTC) // 2:10 for the second time
 	for cron, want := range map[string]time.Time{
@@ -146,7 +146,7 @@ func TestNextInTheRepeatedHour(t *testing.T) {
 	}
 }
 
-func TestNextOfNothing(t *testing.T) {
+func TestNext_nothing(t *testing.T) {
 	t.Parallel()
 	for _, cron := range []string{"", "soon", "* * * *", "TZ=UTC 0 8 * *", "@every 1s", "0 8 30 2 *", "99 * * * *",
 		"CRON_TZ= * * * *"} {
@@ -160,9 +160,9 @@ func TestNextOfNothing(t *testing.T) {
 	}
 }
 
-// TestParseProperties checks that every parsed time is in the future, in any zone, and that the
+// TestParse_properties checks that every parsed time is in the future, in any zone, and that the
 // returned expression has the same next time.
-func TestParseProperties(t *testing.T) {
+func TestParse_properties(t *testing.T) {
 	t.Parallel()
 	words := []string{"in", "20", "minutes", "tomorrow", "at", "9", "9:30", "pm", "next", "Tuesday", "on", "3", "June",
 		"3rd", "the", "every", "each", "Monday", "and", "day", "week", "2", "hours", "month", "of", "noon", "tonight",

@@ -106,8 +106,8 @@ func lines(t *testing.T, file string) []string {
 	return out
 }
 
-// TestMidnightIsADefaultHour checks that a configured hour of zero is not taken for none.
-func TestMidnightIsADefaultHour(t *testing.T) {
+// TestParse_midnightIsADefaultHour checks that a configured hour of zero is not taken for none.
+func TestParse_midnightIsADefaultHour(t *testing.T) {
 	t.Parallel()
 	at, _, _, err := plan.Settings{MaxReminders: 5}.Parse("tomorrow call Ana", morning(), time.UTC, "en")
 	if want := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC); err != nil || !at.Equal(want) {

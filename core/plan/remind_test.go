@@ -73,10 +73,10 @@ func TestFire(t *testing.T) {
 	}
 }
 
-// TestWhatIsStored checks that a reminder is stored as a message of its own kind with a delivery to
+// TestFire_storesAMessageWithItsDelivery checks that a reminder is stored as a message of its own kind with a delivery to
 // the planner's target. The delivery is held while the user cannot be reached, and without a push
 // channel the message is in the transcript only.
-func TestWhatIsStored(t *testing.T) {
+func TestFire_storesAMessageWithItsDelivery(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.targets[0].Why = "nothing can receive now; held until it can"
@@ -99,9 +99,9 @@ func TestWhatIsStored(t *testing.T) {
 	}
 }
 
-// TestOneFailureHoldsUpNoOther checks that reminders that cannot be fired stay due and do not delay
+// TestFire_oneFailureHoldsUpNoOther checks that reminders that cannot be fired stay due and do not delay
 // others, even if there are more of them than one query returns.
-func TestOneFailureHoldsUpNoOther(t *testing.T) {
+func TestFire_oneFailureHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for n := range 250 {
@@ -123,9 +123,9 @@ func TestOneFailureHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// TestAnotherWasFirst checks that a reminder that was fired or cancelled between the query and the
+// TestFire_anotherWasFirst checks that a reminder that was fired or cancelled between the query and the
 // firing is not a failure.
-func TestAnotherWasFirst(t *testing.T) {
+func TestFire_anotherWasFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for n := range 150 {
@@ -139,7 +139,7 @@ func TestAnotherWasFirst(t *testing.T) {
 	}
 }
 
-func TestFireFailures(t *testing.T) {
+func TestFire_failures(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.add(1, "a", w.now, "")

@@ -29,9 +29,9 @@ func (h homes) Plan(ctx context.Context, u core.User, _ bool) ([]core.Target, er
 	return []core.Target{{Identity: ids[0], Why: "home"}}, nil
 }
 
-// TestOnceOnTheStore checks that with several concurrent processes each reminder is stored and
+// TestFire_onceOnTheStore checks that with several concurrent processes each reminder is stored and
 // delivered exactly once, and that recurring ones continue.
-func TestOnceOnTheStore(t *testing.T) {
+func TestFire_onceOnTheStore(t *testing.T) {
 	t.Parallel()
 	ctx := context.WithoutCancel(t.Context())
 	s := sqlitetest.Open(t, t.TempDir())

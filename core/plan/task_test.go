@@ -38,7 +38,7 @@ func (f *fates) sets(p *person, words string) core.PlanID {
 	return set.Plan.ID
 }
 
-func TestWhatCannotBeATaskIsSaid(t *testing.T) {
+func TestTaskTools_sayWhatIsNoTask(t *testing.T) {
 	t.Parallel()
 	f, p := newHome(t)
 	for words, want := range map[string]string{
@@ -149,9 +149,9 @@ func TestTools_noLimitRefusesAReply(t *testing.T) {
 	}
 }
 
-// TestWhatHindersARun checks that the user is notified once of each cause, without a call of the
+// TestTask_hindrancesAreToldOnce checks that the user is notified once of each cause, without a call of the
 // model.
-func TestWhatHindersARun(t *testing.T) {
+func TestTask_hindrancesAreToldOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		hinder func(f *fates, p *person)
@@ -203,9 +203,9 @@ func TestWhatHindersARun(t *testing.T) {
 	}
 }
 
-// TestThreeFailuresAsk checks that three failures pause a task and ask the user, and that a yes
+// TestResume_afterThreeFailures checks that three failures pause a task and ask the user, and that a yes
 // resumes it at its next time.
-func TestThreeFailuresAsk(t *testing.T) {
+func TestResume_afterThreeFailures(t *testing.T) {
 	t.Parallel()
 	f, p := newHome(t)
 	id := f.sets(p, "every day at 15:00 tell the news")

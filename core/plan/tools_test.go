@@ -62,7 +62,7 @@ func TestReminderTools(t *testing.T) {
 	}
 }
 
-func TestFaultsAreInTheLanguage(t *testing.T) {
+func TestTools_faultsInTheLanguage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.language = "fr-CA"
@@ -76,7 +76,7 @@ func TestFaultsAreInTheLanguage(t *testing.T) {
 	}
 }
 
-func TestAtMostSoMany(t *testing.T) {
+func TestSettings_limitPlans(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.plans.Settings = plan.Settings{MaxReminders: 3, DefaultHour: 7 * time.Hour, MinEvery: 2 * time.Hour}

@@ -413,10 +413,10 @@ func (f *fates) reminded(p *person, w wanted) {
 	}
 }
 
-// TestTimesGoBy simulates days with changes of the clocks, travel, hours in which no process runs,
+// TestFirer_timesGoBy simulates days with changes of the clocks, travel, hours in which no process runs,
 // and crashes. No time is missed or repeated, each failure is reported once, and no task exceeds
 // its budget. `make soak` simulates a year.
-func TestTimesGoBy(t *testing.T) {
+func TestFirer_timesGoBy(t *testing.T) {
 	t.Parallel()
 	f := newFates(t)
 	for n := range *soakPeople {

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-func TestPassagesArePackedAndRead(t *testing.T) {
+func TestPassages_packedAndRead(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, core.VectorSize).Draw(t, "size")
@@ -29,7 +29,7 @@ func TestPassagesArePackedAndRead(t *testing.T) {
 	})
 }
 
-func TestADirectionKeepsItsSigns(t *testing.T) {
+func TestDirection_keepsItsSigns(t *testing.T) {
 	t.Parallel()
 	if d := cmp.Diff([]int8{127, -64, 0, 1}, Direction([]float32{0.5, -0.25, 0, 0.004})); d != "" {
 		t.Error(d)

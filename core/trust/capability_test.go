@@ -12,9 +12,9 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// TestEveryRowIsToldInWords checks that every constant of the audit has a text in each
+// TestAudit_everyRowHasWords checks that every constant of the audit has a text in each
 // language.
-func TestEveryRowIsToldInWords(t *testing.T) {
+func TestAudit_everyRowHasWords(t *testing.T) {
 	t.Parallel()
 	seen := 0
 	look := func(n ast.Node) bool {
@@ -53,7 +53,7 @@ func TestEveryRowIsToldInWords(t *testing.T) {
 	}
 }
 
-func TestToldIsOneLine(t *testing.T) {
+func TestAuditLine_isOneLine(t *testing.T) {
 	t.Parallel()
 	r := audit.Row{What: audit.Call, Tool: "shop\n`mail\x1b", Object: "turn", IDs: []int64{4},
 		Result: audit.Failed}

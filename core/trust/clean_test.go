@@ -34,7 +34,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-func TestEscapedSaysTheSame(t *testing.T) {
+func TestEscaped_saysTheSame(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.ToValidUTF8(rapid.OneOf(rapid.String(),
@@ -51,9 +51,9 @@ func TestEscapedSaysTheSame(t *testing.T) {
 	})
 }
 
-// TestALogLineHoldsLittleOfWhatServersWrite checks that no server fills the log, and that no key in its words, or in an
+// TestLogEncoder_littleOfWhatServersWrite checks that no server fills the log, and that no key in its words, or in an
 // address, stands there.
-func TestALogLineHoldsLittleOfWhatServersWrite(t *testing.T) {
+func TestLogEncoder_littleOfWhatServersWrite(t *testing.T) {
 	t.Parallel()
 	l := trust.LogEncoder{Encoder: zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()),
 		Redact: func(s string) string { return strings.ReplaceAll(s, "12345:token", "***") }}

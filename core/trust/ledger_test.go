@@ -102,9 +102,9 @@ func (g *grants) SettleCall(_ context.Context, user core.UserID, _ string, n int
 	return nil
 }
 
-// TestAUsersDayBoundsWhatIsCalledForThem checks that the budget also applies to embeddings,
+// TestLedger_dayBoundsEveryCall checks that the budget also applies to embeddings,
 // transcription and speech.
-func TestAUsersDayBoundsWhatIsCalledForThem(t *testing.T) {
+func TestLedger_dayBoundsEveryCall(t *testing.T) {
 	t.Parallel()
 	g, m := newGrants(), &answers{}
 	l := ledger(g, "p", 0, noon)
@@ -149,8 +149,8 @@ func ledger(g *grants, worker string, perDay int, now func() time.Time) *trust.L
 
 func noon() time.Time { return time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC) }
 
-// TestParallelCallsCannotPassTheCap makes 200 concurrent calls from four processes.
-func TestParallelCallsCannotPassTheCap(t *testing.T) {
+// TestLedger_parallelCallsKeepToTheCap makes 200 concurrent calls from four processes.
+func TestLedger_parallelCallsKeepToTheCap(t *testing.T) {
 	t.Parallel()
 	g, m := newGrants(), &answers{n: 40}
 	var wg sync.WaitGroup
@@ -181,7 +181,7 @@ func TestParallelCallsCannotPassTheCap(t *testing.T) {
 	}
 }
 
-func TestTheDayEndsAndBeginsAnew(t *testing.T) {
+func TestLedger_dayBeginsAnew(t *testing.T) {
 	t.Parallel()
 	g, m, now := newGrants(), &answers{n: 10}, noon()
 	l := ledger(g, "p", 100, func() time.Time { return now })
@@ -210,7 +210,7 @@ func TestTheDayEndsAndBeginsAnew(t *testing.T) {
 	}
 }
 
-func TestRecordingsAreChargedToWhoseTheyAre(t *testing.T) {
+func TestLedger_recordingsAreChargedToTheirUser(t *testing.T) {
 	t.Parallel()
 	g, m := newGrants(), &answers{}
 	l := ledger(g, "p", 0, noon)

@@ -40,7 +40,7 @@ func ask(t *testing.T, m core.Model, words int) (err error) {
 	return nil
 }
 
-func TestATurnWithinItsReservationAsksForNoMore(t *testing.T) {
+func TestReservation_asksForNoMore(t *testing.T) {
 	t.Parallel()
 	d := &day{}
 	r := reservation(d, 200)
@@ -63,7 +63,7 @@ func TestATurnWithinItsReservationAsksForNoMore(t *testing.T) {
 	}
 }
 
-func TestParallelHelpersKeepToTheDayAndLeaveAnAnswer(t *testing.T) {
+func TestReservation_parallelHelpersLeaveAnAnswer(t *testing.T) {
 	t.Parallel()
 	const left = 1000
 	d := &day{left: left}
@@ -116,9 +116,9 @@ func (m *endless) Stream(context.Context, core.ModelRequest) iter.Seq2[core.Delt
 	}
 }
 
-// TestAnAnswerTakesNoMoreThanThereIs checks that a long answer reserves more while the day has it, and that an endless
+// TestReservation_answerTakesWhatThereIs checks that a long answer reserves more while the day has it, and that an endless
 // one is cut there, keeps what was said, and is charged no more than was reserved.
-func TestAnAnswerTakesNoMoreThanThereIs(t *testing.T) {
+func TestReservation_answerTakesWhatThereIs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name       string

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTheScreenWritesWholeCharacters writes a text byte by byte.
-func TestTheScreenWritesWholeCharacters(t *testing.T) {
+// TestScreen_wholeCharacters writes a text byte by byte.
+func TestScreen_wholeCharacters(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	s := &Screen{W: &out}

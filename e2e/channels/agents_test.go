@@ -17,7 +17,7 @@ import (
 
 // A key that is added while the server runs is used immediately, and messages there belong
 // to the conversation of the key's user. A removed key is no longer used.
-func TestAPersonalAgentIsOneMoreDoorToTheSameConversation(t *testing.T) {
+func TestAgents_shareTheConversation(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -57,7 +57,7 @@ func TestAPersonalAgentIsOneMoreDoorToTheSameConversation(t *testing.T) {
 	})
 }
 
-func TestAKeyIsReadFromStandardInput(t *testing.T) {
+func TestAgents_keyFromStandardInput(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	s := w.OnAgents()
@@ -84,7 +84,7 @@ func TestAKeyIsReadFromStandardInput(t *testing.T) {
 
 // Messages to an agent are received once, however often the process dies, and parts that
 // may have arrived are never sent again, as their outcome cannot be determined.
-func TestAPersonalAgentLosesAndRepeatsNothingThroughKills(t *testing.T) {
+func TestAgents_killsLoseAndRepeatNothing(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -127,7 +127,7 @@ func TestAPersonalAgentLosesAndRepeatsNothingThroughKills(t *testing.T) {
 }
 
 // A dead key is reported by name, and affects no other.
-func TestADeadKeyIsToldAndStopsNoOther(t *testing.T) {
+func TestAgents_deadKeyStopsNoOther(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	s := w.OnAgents()
@@ -167,7 +167,7 @@ func TestADeadKeyIsToldAndStopsNoOther(t *testing.T) {
 }
 
 // Each key is polled by one process, and soon after its death by the other.
-func TestPersonalAgentsArePolledByOneProcessEach(t *testing.T) {
+func TestAgents_polledByOneProcessEach(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	s := w.OnAgents()

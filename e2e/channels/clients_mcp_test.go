@@ -28,7 +28,7 @@ func newLibrary(t *testing.T, database string) (*e2etest.Town, *e2etest.Gateway,
 
 // The official MCP client, over HTTP and to the program itself, shares recall and
 // memory with the person's own assistant.
-func TestTheClientOfMCPSharesRecall(t *testing.T) {
+func TestMCP_clientSharesRecall(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w, g, key := newLibrary(t, database(t))
@@ -44,7 +44,7 @@ func TestTheClientOfMCPSharesRecall(t *testing.T) {
 }
 
 // A line on standard input that is not JSON does not end the connection.
-func TestALineThatIsNotJSONEndsNoConnectionOfMCP(t *testing.T) {
+func TestMCP_lineWithoutJSONEndsNoConnection(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	w.AddOwner(w.Start())
@@ -69,7 +69,7 @@ func inspect(t *testing.T, into any, args ...string) {
 }
 
 // The MCP inspector, as docs/interfaces.md says, over HTTP and to the program.
-func TestTheInspectorOfMCPIsContent(t *testing.T) {
+func TestMCP_inspectorIsContent(t *testing.T) {
 	t.Parallel()
 	w, g, key := newLibrary(t, "")
 	itself := []string{e2etest.Program, "mcp"}

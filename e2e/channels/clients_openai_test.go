@@ -38,7 +38,7 @@ func node(t *testing.T, env []string, into any, args ...string) {
 
 // The official client of OpenAI works as usual, and all of its messages are in the one
 // conversation, once.
-func TestTheClientOfOpenAISharesTheConversation(t *testing.T) {
+func TestOpenAI_clientSharesTheConversation(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -75,7 +75,7 @@ func TestTheClientOfOpenAISharesTheConversation(t *testing.T) {
 
 // Open WebUI's own requests are answered, and enter no conversation; its chats are the
 // conversation.
-func TestOpenWebUIsOwnQuestionsStayOutOfTheConversation(t *testing.T) {
+func TestOpenWebUI_ownQuestionsStayOut(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../adapters/openai/testdata/tasks/*.json")
 	e2etest.Must(t, err)

@@ -70,7 +70,7 @@ func (l *librarian) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // A PDF with a question: the answer waits for its text and names file and page, and so
 // does the answer to a later question.
-func TestAPDFIsReadAndAnswersNameThePage(t *testing.T) {
+func TestDocuments_answerNamesThePageOfAPDF(t *testing.T) {
 	t.Parallel()
 	pdf, err := os.ReadFile("../../core/files/document/testdata/lease-chromium.pdf")
 	e2etest.Must(t, err)
@@ -101,7 +101,7 @@ func TestAPDFIsReadAndAnswersNameThePage(t *testing.T) {
 }
 
 // A document is read on every channel, and found there by a later question.
-func TestADocumentIsReadOnEveryChannel(t *testing.T) {
+func TestDocuments_readOnEveryChannel(t *testing.T) {
 	t.Parallel()
 	pdf, err := os.ReadFile("../../core/files/document/testdata/lease-chromium.pdf")
 	e2etest.Must(t, err)
@@ -126,7 +126,7 @@ func TestADocumentIsReadOnEveryChannel(t *testing.T) {
 }
 
 // A document from the page's form is read, and answers a question there.
-func TestADocumentOfThePageIsRead(t *testing.T) {
+func TestDocuments_readFromThePage(t *testing.T) {
 	t.Parallel()
 	pdf, err := os.ReadFile("../../core/files/document/testdata/lease-chromium.pdf")
 	e2etest.Must(t, err)
@@ -148,7 +148,7 @@ func TestADocumentOfThePageIsRead(t *testing.T) {
 
 // In a relative data folder, which is the default, the machine code of the PDF reader is kept. The page says why a file
 // was not read.
-func TestADocumentIsReadInTheDefaultDataFolder(t *testing.T) {
+func TestDocuments_readInTheDefaultDataFolder(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start("EVERTHREAD_DATA_DIR=./data")

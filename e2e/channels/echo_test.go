@@ -73,9 +73,9 @@ func newEchoService(t *testing.T) (*e2etest.EchoService, string) {
 	return s, server.URL
 }
 
-// TestAChannelIsAPackageAndOneLine adds a channel as docs/adding-a-channel.md says, and
+// TestChannels_onePackageAndOneLine adds a channel as docs/adding-a-channel.md says, and
 // uses every interface.
-func TestAChannelIsAPackageAndOneLine(t *testing.T) {
+func TestChannels_onePackageAndOneLine(t *testing.T) {
 	t.Parallel()
 	service, address := newEchoService(t)
 	w := e2etest.NewTown(t, "")
@@ -111,8 +111,8 @@ func TestAChannelIsAPackageAndOneLine(t *testing.T) {
 	w.DeletesEcho(t, g, service, eve)
 }
 
-// TestTheWizardSetsUpAChannelThatItDoesNotKnow does so from a file of answers.
-func TestTheWizardSetsUpAChannelThatItDoesNotKnow(t *testing.T) {
+// TestWizard_setsUpAnUnknownChannel does so from a file of answers.
+func TestWizard_setsUpAnUnknownChannel(t *testing.T) {
 	t.Parallel()
 	_, address := newEchoService(t)
 	w := &e2etest.Town{T: t, Program: echoProgram(t), Dir: t.TempDir()}

@@ -15,7 +15,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-func TestAPersonIsAnsweredInAnEncryptedRoom(t *testing.T) {
+func TestEncryptedRoom_personIsAnswered(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		h := e2etest.NewHomeserver(t, false)
@@ -70,7 +70,7 @@ func TestAPersonIsAnsweredInAnEncryptedRoom(t *testing.T) {
 }
 
 // A long answer grows in one message that only the person can read.
-func TestAnAnswerGrowsInAnEncryptedRoom(t *testing.T) {
+func TestEncryptedRoom_answerGrows(t *testing.T) {
 	t.Parallel()
 	h := e2etest.NewHomeserver(t, false)
 	w := e2etest.NewTown(t, "")
@@ -101,7 +101,7 @@ func TestAnAnswerGrowsInAnEncryptedRoom(t *testing.T) {
 
 // A device and its keys survive a restart and a power cut: messages from the meantime are
 // read and answered once, even if the process dies while new keys arrive.
-func TestTheDeviceGoesOnAfterAPowerCut(t *testing.T) {
+func TestEncryptedRoom_deviceSurvivesAPowerCut(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		h := e2etest.NewHomeserver(t, false)
@@ -148,7 +148,7 @@ func TestTheDeviceGoesOnAfterAPowerCut(t *testing.T) {
 }
 
 // One of two processes uses the keys; when it dies, the other continues with them.
-func TestAnotherProcessTakesOverTheKeys(t *testing.T) {
+func TestEncryptedRoom_takeoverKeepsTheKeys(t *testing.T) {
 	t.Parallel()
 	h := e2etest.NewHomeserver(t, false)
 	w := e2etest.NewTown(t, e2etest.NewStore(t))
@@ -185,7 +185,7 @@ func TestAnotherProcessTakesOverTheKeys(t *testing.T) {
 
 // The account's own keys are created with another client. With the recovery key the
 // gateway has them sign its device, and reads messages from before it existed.
-func TestTheRecoveryKeyVerifiesTheDeviceAndOpensTheBackup(t *testing.T) {
+func TestEncryptedRoom_recoveryKeyOpensTheBackup(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		h := e2etest.NewHomeserver(t, false)
@@ -236,7 +236,7 @@ func TestTheRecoveryKeyVerifiesTheDeviceAndOpensTheBackup(t *testing.T) {
 
 // A message whose key does not arrive is requested once, and answered when the key arrives
 // after all.
-func TestAMessageWithoutItsKeyIsAskedForOnceAndAnsweredLate(t *testing.T) {
+func TestEncryptedRoom_missingKeyIsAskedOnce(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		h := e2etest.NewHomeserver(t, false)

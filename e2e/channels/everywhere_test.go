@@ -16,7 +16,7 @@ import (
 // All channels together: a person who is paired on Telegram links WhatsApp and Signal,
 // continues the same conversation there, and gets the morning's summary at their home, or
 // where they can still be reached.
-func TestOnePersonOnEveryChannel(t *testing.T) {
+func TestChannels_onePersonOnAll(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		h := e2etest.NewHomeserver(t, true)

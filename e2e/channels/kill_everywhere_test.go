@@ -92,7 +92,7 @@ func (e *everywhere) arrive(l *e2etest.Ledger, m mouth) {
 	}
 }
 
-func TestRandomKillsWithEveryChannelLoseAndRepeatNothing(t *testing.T) {
+func TestChannels_randomKillsLoseAndRepeatNothing(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	if s, err := strconv.ParseUint(os.Getenv("EVERTHREAD_TEST_SEED"), 10, 64); err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-func TestToolsOfOutsideServersAreCalled(t *testing.T) {
+func TestMCPServers_toolsAreCalled(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))
@@ -36,7 +36,7 @@ func TestToolsOfOutsideServersAreCalled(t *testing.T) {
 
 // A faulty server costs one error that says what is wrong; the turn continues, and so does
 // the next one.
-func TestAnOutsideServerInTroubleCostsOneError(t *testing.T) {
+func TestMCPServers_troubleCostsOneError(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewClock(t, "")
 	w.Shops(t)
@@ -72,7 +72,7 @@ func TestAnOutsideServerInTroubleCostsOneError(t *testing.T) {
 
 // The effects of an external tool are not repeated when the process dies before the answer
 // is stored.
-func TestAnOutsideCallIsNotMadeAgainAfterAPowerCut(t *testing.T) {
+func TestMCPServers_noSecondCallAfterPowerCut(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))

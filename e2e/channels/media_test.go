@@ -17,7 +17,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-func TestWhatIsNoTextIsStoredWithAPlaceholderAndItsFile(t *testing.T) {
+func TestMedia_storedWithPlaceholderAndFile(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -62,7 +62,7 @@ func TestWhatIsNoTextIsStoredWithAPlaceholderAndItsFile(t *testing.T) {
 	})
 }
 
-func TestAFileThatIsTooLargeOrGoneIsToldFrom(t *testing.T) {
+func TestMedia_tooLargeOrGoneIsTold(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	w.Telegram.AddFile("large", "files/large", make([]byte, 3000))
@@ -91,7 +91,7 @@ func TestAFileThatIsTooLargeOrGoneIsToldFrom(t *testing.T) {
 	}
 }
 
-func TestAnAlbumIsAnsweredOnceAndForgottenPhotosAreGone(t *testing.T) {
+func TestMedia_albumIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -132,7 +132,7 @@ func forgetPhoto(w *e2etest.Town, id int64, photo string) {
 				"is_bot": false, "first_name": "Ada"}, "photo": e2etest.Photo(photo)}})
 }
 
-func TestAForgottenPhotoIsRemovedThoughTheProcessDies(t *testing.T) {
+func TestMedia_forgottenPhotoIsRemovedThroughKills(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -158,7 +158,7 @@ func TestAForgottenPhotoIsRemovedThoughTheProcessDies(t *testing.T) {
 	})
 }
 
-func TestAModelThatSeesIsShownThePicture(t *testing.T) {
+func TestPictures_areShownToAVisionModel(t *testing.T) {
 	t.Parallel()
 	for name, sees := range map[string]bool{"vision": true, "no vision": false} {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +191,7 @@ func sights(t *testing.T, w *e2etest.Town) int {
 	return strings.Count(string(journal), base64.StdEncoding.EncodeToString(e2etest.Picture))
 }
 
-func TestAReplyToAPictureShowsItAgain(t *testing.T) {
+func TestPictures_replyShowsThemAgain(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -218,7 +218,7 @@ func TestAReplyToAPictureShowsItAgain(t *testing.T) {
 }
 
 // A member's files share a limit across all channels; the message itself is answered.
-func TestAttackFilesOfOnePersonAreBounded(t *testing.T) {
+func TestAttack_filesOfOnePersonAreBounded(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

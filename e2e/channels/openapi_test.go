@@ -13,9 +13,9 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// TestTheDescriptionIsReadByOthers checks the served description of /api/v1 with third-party
+// TestOpenAPI_passesOtherLinters checks the served description of /api/v1 with third-party
 // linters.
-func TestTheDescriptionIsReadByOthers(t *testing.T) {
+func TestOpenAPI_passesOtherLinters(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	status, text := w.Start().Get("/api/openapi.yaml")

@@ -17,7 +17,7 @@ import (
 
 // A picture that the model's server refuses is left out, and prevents no answer, neither to its own
 // message nor to later ones.
-func TestARefusedPictureCostsNoAnswer(t *testing.T) {
+func TestPictures_refusedCostsNoAnswer(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-func TestAPersonIsAnsweredOnMatrix(t *testing.T) {
+func TestMatrix_personIsAnswered(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		h := e2etest.NewHomeserver(t, false)
@@ -36,7 +36,7 @@ func TestAPersonIsAnsweredOnMatrix(t *testing.T) {
 	})
 }
 
-func TestAPersonIsAnsweredOnSignal(t *testing.T) {
+func TestSignal_personIsAnswered(t *testing.T) {
 	t.Parallel()
 	h := e2etest.NewHomeserver(t, true)
 	w := e2etest.NewTown(t, "")

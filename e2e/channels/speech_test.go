@@ -15,7 +15,7 @@ import (
 
 // A voice note gets a spoken reply after the text, where the channel supports it. People
 // can choose speech for every reply, or for none.
-func TestAVoiceNoteIsAnsweredByVoiceOnEveryChannel(t *testing.T) {
+func TestSpeech_onEveryChannel(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		s := e2etest.NewStreet(t, database(t))
@@ -80,7 +80,7 @@ func TestAVoiceNoteIsAnsweredByVoiceOnEveryChannel(t *testing.T) {
 }
 
 // Wherever the process dies, the text arrives, and the voice note at most once.
-func TestAnAnswerIsSpokenOnceAfterAPowerCut(t *testing.T) {
+func TestSpeech_onceAfterAPowerCut(t *testing.T) {
 	t.Parallel()
 	engines := func(t *testing.T, do func(*testing.T, func(*testing.T) string)) { e2etest.Engines(t, do) }
 	one := func(t *testing.T, do func(*testing.T, func(*testing.T) string)) {
@@ -144,7 +144,7 @@ func TestAnAnswerIsSpokenOnceAfterAPowerCut(t *testing.T) {
 
 // A speech server that fails costs the voice, never the text, which does not wait for it.
 // The reason is reported to operators, and not in the chat.
-func TestASpeechServerThatFailsCostsNoAnswer(t *testing.T) {
+func TestSpeech_failureCostsNoAnswer(t *testing.T) {
 	t.Parallel()
 	page := []byte("<!doctype html><html><title>Sign in</title></html>")
 	large := make([]byte, 100_000)
@@ -211,7 +211,7 @@ func TestASpeechServerThatFailsCostsNoAnswer(t *testing.T) {
 
 // A person whose recording is too long for transcription is told so, whether or not the
 // service reports its duration.
-func TestAVoiceNoteThatIsTooLongIsToldSo(t *testing.T) {
+func TestVoice_tooLongIsTold(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	scribe := e2etest.NewScribe(t)

@@ -11,7 +11,7 @@ import (
 )
 
 // A long answer grows in one message, which the next process continues if one dies.
-func TestAnAnswerOnMatrixGrowsInOneMessage(t *testing.T) {
+func TestMatrix_answerGrowsInOneMessage(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		h := e2etest.NewHomeserver(t, false)

@@ -56,7 +56,7 @@ func strictModel(t *testing.T, behind string) (base string, tools *atomic.Int64)
 }
 
 // A model server with strict rules for tools still answers.
-func TestAStrictServerAnswers(t *testing.T) {
+func TestModel_strictServerAnswers(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

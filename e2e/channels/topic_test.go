@@ -9,7 +9,7 @@ import (
 )
 
 // The answer to a question in a topic comes there, and a command's too; a question outside is answered outside.
-func TestATopicKeepsItsAnswers(t *testing.T) {
+func TestTopics_keepTheirAnswers(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

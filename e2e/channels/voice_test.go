@@ -18,7 +18,7 @@ import (
 func recording(words string) []byte { return []byte(e2etest.OggHead + words) }
 
 // The words of a voice note are in the transcript and the prompt, and can be found.
-func TestAVoiceNoteIsWrittenDownOnEveryChannel(t *testing.T) {
+func TestVoice_transcribedOnEveryChannel(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		s := e2etest.NewStreet(t, database(t))
@@ -57,7 +57,7 @@ func TestAVoiceNoteIsWrittenDownOnEveryChannel(t *testing.T) {
 // A transcription service that fails costs the words of the recording, never the answer,
 // which waits only for the configured time. Words that arrive later are still
 // stored.
-func TestATranscriptionThatFailsCostsNoAnswer(t *testing.T) {
+func TestTranscription_failureCostsNoAnswer(t *testing.T) {
 	t.Parallel()
 	const wait = 3 * time.Second
 	for name, c := range map[string]struct {
@@ -112,7 +112,7 @@ func TestATranscriptionThatFailsCostsNoAnswer(t *testing.T) {
 
 // A recording beyond the day's budget is not retried over and over: the answer gives the
 // reason immediately, and the recording is transcribed when tokens are available again.
-func TestAVoiceNoteOverTheBudgetIsWrittenDownTheNextDay(t *testing.T) {
+func TestTranscription_overBudgetWaitsADay(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))
@@ -159,7 +159,7 @@ func TestAVoiceNoteOverTheBudgetIsWrittenDownTheNextDay(t *testing.T) {
 	})
 }
 
-func TestAVoiceNoteThatNobodyWritesDownKeepsItsPlaceholder(t *testing.T) {
+func TestVoice_untranscribedKeepsItsPlaceholder(t *testing.T) {
 	t.Parallel()
 	s := e2etest.NewStreet(t, "")
 	s.Env = append(s.Env, "EVERTHREAD_MEDIA_WAIT=10m") // waiting would take too long
@@ -174,7 +174,7 @@ func TestAVoiceNoteThatNobodyWritesDownKeepsItsPlaceholder(t *testing.T) {
 
 // A recording that is redacted before its transcription leaves neither its file nor its
 // words.
-func TestAVoiceNoteThatIsForgottenMeanwhileLeavesNothing(t *testing.T) {
+func TestVoice_forgottenMeanwhileLeavesNothing(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

@@ -95,7 +95,7 @@ func fileHit(result string) string {
 // A week: a standing instruction, a briefing each weekday that needs an approval, a
 // contract and a spoken question about it three days later; then everything moves to a
 // gateway on the other database, and continues there.
-func TestAWeekGoesOnElsewhere(t *testing.T) {
+func TestWeek_goesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, stores := range map[string][2]func(*testing.T) string{
 		"sqlite to postgres": {func(*testing.T) string { return "" }, e2etest.NewStore},

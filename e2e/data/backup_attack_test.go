@@ -11,9 +11,9 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// TestAttackADatabaseThatActs restores database files with active contents, such as
+// TestAttack_databaseThatActs restores database files with active contents, such as
 // triggers.
-func TestAttackADatabaseThatActs(t *testing.T) {
+func TestAttack_databaseThatActs(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start()

@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-func TestABackupTakenWhileMessagesFlowGoesOnElsewhere(t *testing.T) {
+func TestBackup_whileMessagesFlow(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -55,7 +55,7 @@ func TestABackupTakenWhileMessagesFlowGoesOnElsewhere(t *testing.T) {
 }
 
 // Libraries have tables next to the gateway's, with types of their own.
-func TestTablesOfOthersComeAlong(t *testing.T) {
+func TestBackup_bringsTablesOfOthers(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	g := w.Start()
@@ -77,7 +77,7 @@ func TestTablesOfOthersComeAlong(t *testing.T) {
 	}
 }
 
-func TestABackupThatIsKilledLeavesTheOldOnes(t *testing.T) {
+func TestBackup_killedLeavesTheOldOnes(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -111,7 +111,7 @@ func TestABackupThatIsKilledLeavesTheOldOnes(t *testing.T) {
 	})
 }
 
-func TestARestoreThatIsKilledIsBegunAnew(t *testing.T) {
+func TestRestore_killedIsBegunAnew(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -133,7 +133,7 @@ func TestARestoreThatIsKilledIsBegunAnew(t *testing.T) {
 	})
 }
 
-func TestARestoreTouchesNothingThatIsInUse(t *testing.T) {
+func TestRestore_touchesNothingInUse(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start()
@@ -160,7 +160,7 @@ func TestARestoreTouchesNothingThatIsInUse(t *testing.T) {
 
 // Deliveries that were being sent at the time of a backup, and those behind them, have
 // probably arrived since.
-func TestWhatWasOnItsWayIsMarkedAfterARestore(t *testing.T) {
+func TestRestore_marksWhatWasOnItsWay(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -184,7 +184,7 @@ func TestWhatWasOnItsWayIsMarkedAfterARestore(t *testing.T) {
 	})
 }
 
-func TestBackupsAreMadeByTheClock(t *testing.T) {
+func TestBackup_byTheClock(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

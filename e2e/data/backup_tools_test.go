@@ -50,7 +50,7 @@ func trueTool(t *testing.T, path, name string) string {
 }
 
 // Without the server's tools, with old ones, and with ones that fail, no backup is left, and it is said what to do.
-func TestABackupNeedsTheServersTools(t *testing.T) {
+func TestBackup_needsTheServersTools(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	g := w.Start()
@@ -122,7 +122,7 @@ func TestABackupNeedsTheServersTools(t *testing.T) {
 }
 
 // The password of the database is in no argument of a program, which every user of the machine can read.
-func TestNoArgumentShowsThePassword(t *testing.T) {
+func TestBackup_passwordIsInNoArgument(t *testing.T) {
 	t.Parallel()
 	database := e2etest.NewStore(t)
 	w := e2etest.NewTown(t, database)
@@ -154,7 +154,7 @@ func TestNoArgumentShowsThePassword(t *testing.T) {
 }
 
 // A backup knows the name of its schema.
-func TestABackupGoesIntoASchemaOfItsName(t *testing.T) {
+func TestBackup_intoASchemaOfItsName(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewSchema(t))
 	g := w.Start()

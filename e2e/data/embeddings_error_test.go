@@ -11,7 +11,7 @@ import (
 
 // A message that cannot be embedded is reported with its reason where an operator looks, and is
 // embedded as soon as the cause is removed.
-func TestWhatCannotBeEmbeddedSaysWhy(t *testing.T) {
+func TestEmbeddings_failureSaysWhy(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w, vectors := e2etest.NewTown(t, database(t)), e2etest.NewVectorServer(t)

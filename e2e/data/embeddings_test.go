@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-func TestAParaphraseIsFoundByItsMeaning(t *testing.T) {
+func TestEmbeddings_findAParaphrase(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w, vectors := e2etest.NewClock(t, database(t)), e2etest.NewVectorServer(t)
@@ -58,7 +58,7 @@ func TestAParaphraseIsFoundByItsMeaning(t *testing.T) {
 
 // Invalid vectors affect only the search by meaning for their texts, never an answer or the search
 // by words.
-func TestBadVectorsCostNoAnswer(t *testing.T) {
+func TestEmbeddings_badVectorsCostNoAnswer(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w, vectors := e2etest.NewClock(t, database(t)), e2etest.NewVectorServer(t)

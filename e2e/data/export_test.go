@@ -48,7 +48,7 @@ func exported(t *testing.T, file string) (said []string, lines map[string]int) {
 
 // A user requests an export in a chat, imports it into another gateway, and deletes their account
 // here.
-func TestSomebodyLeavesWithEverything(t *testing.T) {
+func TestExport_somebodyLeavesWithEverything(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

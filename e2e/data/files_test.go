@@ -16,7 +16,7 @@ import (
 
 // A photo is stored with its real type, whatever the service reports, is in the transcript,
 // and is seen by a vision model.
-func TestAPhotoIsKeptAndSeenOnEveryChannel(t *testing.T) {
+func TestFiles_photoOnEveryChannel(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		s := e2etest.NewStreet(t, database(t))
@@ -51,7 +51,7 @@ func TestAPhotoIsKeptAndSeenOnEveryChannel(t *testing.T) {
 }
 
 // A failed download loses the picture, never the answer.
-func TestAFileThatCannotBeKeptCostsNoAnswer(t *testing.T) {
+func TestFiles_failedDownloadCostsNoAnswer(t *testing.T) {
 	t.Parallel()
 	s := e2etest.NewStreet(t, "")
 	g := s.Open("EVERTHREAD_MEDIA_MAX_BYTES=1KiB")
@@ -86,7 +86,7 @@ func TestAFileThatCannotBeKeptCostsNoAnswer(t *testing.T) {
 
 // A tool's picture follows the text of the answer, and so does a file; a channel without
 // files gets its name.
-func TestAPictureOfAToolArrivesOnEveryChannel(t *testing.T) {
+func TestFiles_toolPictureOnEveryChannel(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		s := e2etest.NewStreet(t, database(t))
@@ -124,7 +124,7 @@ func TestAPictureOfAToolArrivesOnEveryChannel(t *testing.T) {
 
 // An invalid picture of a tool is not shown, and of many only a few are; the model is told
 // so.
-func TestWhatIsNoPictureIsNotShown(t *testing.T) {
+func TestFiles_invalidPictureIsNotShown(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	w.Shops(t)
@@ -151,7 +151,7 @@ func TestWhatIsNoPictureIsNotShown(t *testing.T) {
 	}
 }
 
-func TestATerminalTellsWhereThePictureOfAToolLies(t *testing.T) {
+func TestFiles_terminalTellsWhereTheyLie(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	w.Shops(t)
@@ -171,7 +171,7 @@ func TestATerminalTellsWhereThePictureOfAToolLies(t *testing.T) {
 
 // A completed tool call is not repeated, and its files still arrive, each once, wherever
 // the process dies.
-func TestAPictureOfAToolArrivesOnceAfterAPowerCut(t *testing.T) {
+func TestFiles_toolPictureOnceAfterPowerCut(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"model", "committed", "marked", "marked:2"} {
 		t.Run(step, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestAPictureOfAToolArrivesOnceAfterAPowerCut(t *testing.T) {
 }
 
 // The deletion of an account deletes its files, both sent and received.
-func TestADeletedUserLeavesNoFile(t *testing.T) {
+func TestAccountDeletion_leavesNoFile(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		s := e2etest.NewStreet(t, database(t))

@@ -59,7 +59,7 @@ func albumChat(t *testing.T, files int) string {
 
 // Without disk space, no command leaves half a file; each says what it needs, and works
 // when there is space. The gateway answers meanwhile.
-func TestCommandsWithoutRoom(t *testing.T) {
+func TestFullDisk_commandsSayWhatTheyNeed(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		const most = 200
@@ -139,7 +139,7 @@ func TestCommandsWithoutRoom(t *testing.T) {
 
 // A server with a full disk refuses an import in the middle; the gateway continues, and the
 // import can be continued later.
-func TestAnImportWhileTheServerIsFull(t *testing.T) {
+func TestFullDisk_importIsContinued(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	g := w.Start()
@@ -173,7 +173,7 @@ func TestAnImportWhileTheServerIsFull(t *testing.T) {
 }
 
 // A restore into a server with a full disk changes nothing, and can be repeated.
-func TestARestoreWhileTheServerIsFull(t *testing.T) {
+func TestFullDisk_restoreChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	g := w.Start()
@@ -219,7 +219,7 @@ func crowd(t *testing.T, disk *e2etest.Ledger) {
 }
 
 // A killed export leaves no file, and the next one cleans up.
-func TestAnExportThatIsKilled(t *testing.T) {
+func TestExport_killedLeavesNoFile(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -246,7 +246,7 @@ func TestAnExportThatIsKilled(t *testing.T) {
 }
 
 // Text that databases do not accept is imported as far as it is valid.
-func TestOddTextsAreImported(t *testing.T) {
+func TestImport_oddTexts(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

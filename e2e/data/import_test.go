@@ -48,7 +48,7 @@ type importJSON struct {
 }
 
 // An import dies again and again while the person continues to talk.
-func TestAnImportThatIsKilledGoesOnAndNobodyNotices(t *testing.T) {
+func TestImport_goesOnThroughKills(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

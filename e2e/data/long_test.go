@@ -15,7 +15,7 @@ import (
 
 // An imported year is compressed in the background, and all of it is in the prompt: what the user
 // wrote takes most of the room, quotes and pasted text are unchanged, and facts can still be read.
-func TestAYearStandsInOnePrompt(t *testing.T) {
+func TestLong_yearInOnePrompt(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
 		w.Env = append(w.Env, "EVERTHREAD_CONTEXT_STRATEGY=long", "EVERTHREAD_LLM_CONTEXT_WINDOW=200000",
@@ -49,7 +49,7 @@ func TestAYearStandsInOnePrompt(t *testing.T) {
 }
 
 // A forgotten message also leaves the pages of long prompts, as do repeats of it.
-func TestWhatIsForgottenLeavesLongPrompts(t *testing.T) {
+func TestLong_forgottenLeavesThePages(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

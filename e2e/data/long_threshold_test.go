@@ -13,7 +13,7 @@ import (
 // With a small budget the strategy long works as with a large one. Messages are compressed when a
 // prompt passes the threshold, not when the budget is full, and the next prompt contains the
 // result. All that the user wrote is kept, code byte for byte, while answers get shorter.
-func TestLongPromptsAreCompressedAtTheThreshold(t *testing.T) {
+func TestLong_compressesAtTheThreshold(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		for _, budget := range []int{16_000, 20_000} {

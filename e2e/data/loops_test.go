@@ -11,7 +11,7 @@ import (
 )
 
 // An open loop is in the next day's prompt until it is closed.
-func TestWhatIsLeftOpenIsRememberedUntilItIsDone(t *testing.T) {
+func TestLoops_openUntilDone(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))
@@ -62,7 +62,7 @@ func TestWhatIsLeftOpenIsRememberedUntilItIsDone(t *testing.T) {
 
 // A loop that is stored late, after an outage or an import, is as old as the messages it is based
 // on.
-func TestALoopIsAsOldAsWhatItRestsOn(t *testing.T) {
+func TestLoops_ageIsThatOfTheMessages(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))

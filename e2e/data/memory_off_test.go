@@ -13,7 +13,7 @@ import (
 const durable = "For lasting facts"
 
 // Switching memory off removes it from the prompt and from the tools.
-func TestMemoryIsSwitchedOff(t *testing.T) {
+func TestMemory_switchedOff(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))

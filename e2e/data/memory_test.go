@@ -38,7 +38,7 @@ type foundJSON struct {
 	} `json:"results"`
 }
 
-func TestMemoryIsKeptSearchedAndArchived(t *testing.T) {
+func TestMemory_keptSearchedAndArchived(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))
@@ -87,7 +87,7 @@ func TestMemoryIsKeptSearchedAndArchived(t *testing.T) {
 }
 
 // A person creates a memory item by replying to a message, and deletes it for good.
-func TestWhatIsRememberedByReplyIsForgottenByReply(t *testing.T) {
+func TestMemory_rememberAndForgetByReply(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))

@@ -14,7 +14,7 @@ import (
 
 // Conversations from other assistants are imported and found, and what those assistants knew is in
 // memory. After a move to the other engine everything is as before.
-func TestMovingInAndOn(t *testing.T) {
+func TestImport_movingInAndOn(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		one, other := database(t), ""

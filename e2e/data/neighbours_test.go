@@ -19,7 +19,7 @@ type modelJSON struct {
 
 // Neighbours of a hit are shown to people as its context, and to the model as neighbours, ranked
 // below it.
-func TestNeighboursAreContextForPeople(t *testing.T) {
+func TestSearch_neighboursAreContext(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))

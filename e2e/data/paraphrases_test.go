@@ -108,7 +108,7 @@ func busyDays(t *testing.T, says []saidOnce) string {
 }
 
 // The answering message is shown although it shares no word with the question.
-func TestTheAnswerIsShownThatSharesNoWord(t *testing.T) {
+func TestSearch_answerWithoutSharedWord(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		says, synonyms := otherWords(t)

@@ -14,7 +14,7 @@ import (
 
 // A backup is older than the keys on the homeserver and on people's devices. After it is restored,
 // everybody can still read and be read.
-func TestARestoredBackupGoesOnInEncryptedRooms(t *testing.T) {
+func TestEncryptedRoom_goesOnAfterARestore(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		h := e2etest.NewHomeserver(t, false)
@@ -91,7 +91,7 @@ func TestARestoredBackupGoesOnInEncryptedRooms(t *testing.T) {
 }
 
 // A copy of the data folder made by other means is as old as a backup, but nothing records that.
-func TestACopyOfTheDataGoesOnInEncryptedRooms(t *testing.T) {
+func TestEncryptedRoom_goesOnFromACopy(t *testing.T) {
 	t.Parallel()
 	h := e2etest.NewHomeserver(t, false)
 	w := e2etest.NewTown(t, "")
@@ -118,7 +118,7 @@ func TestACopyOfTheDataGoesOnInEncryptedRooms(t *testing.T) {
 }
 
 // Two copies of a gateway must not run. One of them reports it.
-func TestASecondCopyIsNoticed(t *testing.T) {
+func TestCopy_secondIsNoticed(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		h := e2etest.NewHomeserver(t, false)

@@ -10,7 +10,7 @@ import (
 
 // Text in a script without spaces, or with marks that people leave out in searches, is
 // found by a part of it.
-func TestWhatIsSaidInAnyScriptIsFound(t *testing.T) {
+func TestSearch_anyScript(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))

@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-func TestTheKeyFileIsChanged(t *testing.T) {
+func TestSecretKey_fileIsRotated(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	w.Env = append(w.Env, "EVERTHREAD_SECRET_KEY=") // so that the key is a file
@@ -55,7 +55,7 @@ func TestTheKeyFileIsChanged(t *testing.T) {
 	works()
 }
 
-func TestTheConfiguredKeyIsChangedWhileEverybodyWorks(t *testing.T) {
+func TestSecretKey_rotatedWhileEverybodyWorks(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

@@ -82,7 +82,7 @@ func (n *narrow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // A model with a window of 8,192 tokens and default settings otherwise: a long history and many
 // searches in a turn lead to no request that it refuses.
-func TestASmallWindowIsNeverTooSmall(t *testing.T) {
+func TestSmallWindow_refusesNoRequest(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		n := &narrow{window: 8192, count: tokens.New()}
 		model := httptest.NewServer(n)

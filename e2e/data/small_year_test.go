@@ -23,7 +23,7 @@ var smallStep = flag.Int("small.step", 0, "days between two of the year with a s
 // A year with a model that reads 8,192 tokens at a time and refuses more. Whatever the strategy, no
 // request exceeds that: in turns and rounds of tools, summaries, old pages, helpers and requests of
 // programs. Every message is answered, and answers say what had no room.
-func TestAYearWithASmallModel(t *testing.T) {
+func TestSmallWindow_wholeYear(t *testing.T) {
 	for _, strategy := range []string{"continuous", "truncate", "long"} {
 		t.Run(strategy, func(t *testing.T) {
 			t.Parallel()

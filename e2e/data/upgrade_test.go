@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-func TestTwoVersionsRunSideBySideDuringAnUpgrade(t *testing.T) {
+func TestUpgrade_twoVersionsSideBySide(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	next := w.Upgraded()
@@ -52,7 +52,7 @@ func TestTwoVersionsRunSideBySideDuringAnUpgrade(t *testing.T) {
 	}
 }
 
-func TestANewerVersionOpensAnOlderDatabase(t *testing.T) {
+func TestUpgrade_newerOpensOlderDatabase(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start()
@@ -69,7 +69,7 @@ func TestANewerVersionOpensAnOlderDatabase(t *testing.T) {
 	next.Elsewhere("").MustRun("restore", old)
 }
 
-func TestABackupOfAnOlderVersionIsBroughtUpToDate(t *testing.T) {
+func TestRestore_upgradesAnOlderBackup(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

@@ -17,9 +17,9 @@ import (
 // firstAnswer bounds the time from a downloaded archive to the first reply.
 const firstAnswer = 3 * time.Minute
 
-// TestAnArchiveAnswersByTheDocumentsAlone follows only the commands of docs/install.md, in their
+// TestArchive_answersByTheDocuments follows only the commands of docs/install.md, in their
 // order, and gets a reply through `everthread chat` in a second terminal.
-func TestAnArchiveAnswersByTheDocumentsAlone(t *testing.T) {
+func TestArchive_answersByTheDocuments(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("the commands are those for Linux")

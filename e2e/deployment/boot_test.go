@@ -131,7 +131,7 @@ agent:
     - {name: notes, command: node, args: [/usr/local/lib/notes.mjs]}
 `
 
-func TestTheUnitServesUnderSystemd(t *testing.T) {
+func TestUnit_servesUnderSystemd(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	unit, err := os.ReadFile(filepath.Join(root, "deploy/everthread.service"))
@@ -158,7 +158,7 @@ rm /etc/everthread/everthread.yaml # the defaults will do
 systemctl start everthread` + served)
 }
 
-func TestTheUnitOfInitServesUnderSystemd(t *testing.T) {
+func TestUnit_ofInitServesUnderSystemd(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.install("root/bin/everthread")
@@ -177,7 +177,7 @@ systemd-analyze verify /etc/systemd/system/everthread.service`)
 	t.Log(said)
 }
 
-func TestTheUnitOfAPersonServesUnderSystemd(t *testing.T) {
+func TestUnit_ofAPersonServesUnderSystemd(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.install("home/ada/everthread")

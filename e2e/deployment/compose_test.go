@@ -194,7 +194,7 @@ func asStarted(t *testing.T, s types.ServiceConfig, folder string, args ...strin
 	return run(folder, env, program(t), args...)
 }
 
-func TestTheStepsOfTheReadmeStartAndKeepTheirKeys(t *testing.T) {
+func TestCompose_readmeStepsStart(t *testing.T) {
 	t.Parallel()
 	h, lines := newHost(t), steps(t, "README.md", "docker compose up")
 	if n := len(strings.Split(strings.TrimSpace(lines), "\n")); n > 2 {
@@ -229,7 +229,7 @@ func TestTheStepsOfTheReadmeStartAndKeepTheirKeys(t *testing.T) {
 	}
 }
 
-func TestEveryKeyReachesTheGateway(t *testing.T) {
+func TestCompose_everyKeyReachesTheGateway(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.mustSh("sh deploy/env.sh")
@@ -275,7 +275,7 @@ func TestEveryKeyReachesTheGateway(t *testing.T) {
 	}
 }
 
-func TestKeysAreAddedAndNeverReplaced(t *testing.T) {
+func TestCompose_keysAreNeverReplaced(t *testing.T) {
 	t.Parallel()
 	const password, key = "POSTGRES_PASSWORD=<32>\n", "EVERTHREAD_SECRET_KEY=<32>\n"
 	made := regexp.MustCompile(`=[0-9a-f]{64}\n`)
@@ -329,7 +329,7 @@ func TestKeysAreAddedAndNeverReplaced(t *testing.T) {
 	}
 }
 
-func TestComposeFilesOfTheWizardStart(t *testing.T) {
+func TestCompose_filesOfTheWizardStart(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	answers := filepath.Join(h.bin, "answers")
@@ -381,9 +381,9 @@ func TestComposeFileOfTheWizard_reachesAModelOfTheMachine(t *testing.T) {
 	}
 }
 
-// TestTheGatewayReachesTheDatabaseOfCompose passes the password separately, so that it may contain
+// TestCompose_gatewayReachesTheDatabase passes the password separately, so that it may contain
 // any characters.
-func TestTheGatewayReachesTheDatabaseOfCompose(t *testing.T) {
+func TestCompose_gatewayReachesTheDatabase(t *testing.T) {
 	t.Parallel()
 	dsn := os.Getenv("TEST_POSTGRES_DSN")
 	if dsn == "" {

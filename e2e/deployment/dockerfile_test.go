@@ -245,7 +245,7 @@ func (p picture) withoutZones() picture {
 	return p
 }
 
-func TestTheDockerfileMakesTheImageOfARelease(t *testing.T) {
+func TestDockerfile_makesTheImageOfARelease(t *testing.T) {
 	t.Parallel()
 	made, released := build(t, checkout(t)), unpacked(t, image(t))
 	if d := cmp.Diff(made.withoutZones(), released.withoutZones()); d != "" {

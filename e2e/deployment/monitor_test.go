@@ -125,7 +125,7 @@ func exported(t *testing.T, where, expr, series string) {
 	}
 }
 
-func TestWhatIsWatchedIsExported(t *testing.T) {
+func TestMonitor_watchesWhatIsExported(t *testing.T) {
 	t.Parallel()
 	series := scraped(t)
 	exprs, picker := dashboard(t)
@@ -155,7 +155,7 @@ func TestWhatIsWatchedIsExported(t *testing.T) {
 	}
 }
 
-func TestTheRulesAlert(t *testing.T) {
+func TestMonitor_rulesAlert(t *testing.T) {
 	t.Parallel()
 	tool, dir := promtool(t), t.TempDir()
 	for _, name := range []string{"deploy/everthread.rules.yml", "deploy/prometheus.yml",

@@ -36,10 +36,10 @@ func done(t *testing.T, dir string, env []string, name string, args ...string) s
 	return out
 }
 
-// TestTheDebianPackageInstallsAndLeaves checks that the Debian package installs program, unit and
+// TestDebianPackage_installsAndLeaves checks that the Debian package installs program, unit and
 // completion where Debian wants them, works from there, starts nothing by itself, and keeps the
 // operator's files when it is removed.
-func TestTheDebianPackageInstallsAndLeaves(t *testing.T) {
+func TestDebianPackage_installsAndLeaves(t *testing.T) {
 	t.Parallel()
 	needs(t, "dpkg", "fakeroot")
 	dir := t.TempDir()
@@ -99,7 +99,7 @@ load ARGV[0]
 abort "it installs nothing" unless Everthread.method_defined?(:install)
 `
 
-func TestTheFormulaNamesTheArchivesOfARelease(t *testing.T) {
+func TestFormula_namesTheArchivesOfARelease(t *testing.T) {
 	t.Parallel()
 	needs(t, "ruby")
 	dir := t.TempDir()
@@ -148,9 +148,9 @@ func TestTheFormulaNamesTheArchivesOfARelease(t *testing.T) {
 	}
 }
 
-// TestGoInstallMakesTheProgram runs `go install` with a module proxy: files that are missing from
+// TestGoInstall_makesTheProgram runs `go install` with a module proxy: files that are missing from
 // the module fail it, and the program knows its version.
-func TestGoInstallMakesTheProgram(t *testing.T) {
+func TestGoInstall_makesTheProgram(t *testing.T) {
 	t.Parallel()
 	const path = "github.com/everthread/everthread"
 	here, err := filepath.Abs(root)

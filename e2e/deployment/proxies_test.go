@@ -176,7 +176,7 @@ func works(t *testing.T, public, signIn string) {
 	}
 }
 
-func TestCaddyStandsInFront(t *testing.T) {
+func TestProxy_caddy(t *testing.T) {
 	t.Parallel()
 	needs(t, "caddy")
 	front, dir := free(t), t.TempDir()
@@ -194,7 +194,7 @@ func TestCaddyStandsInFront(t *testing.T) {
 	works(t, "https://localhost:"+port, signIn)
 }
 
-func TestNginxStandsInFront(t *testing.T) {
+func TestProxy_nginx(t *testing.T) {
 	t.Parallel()
 	needs(t, "nginx")
 	front, dir := free(t), t.TempDir()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestTheUnitIsSoundAndHardened(t *testing.T) {
+func TestUnit_isSoundAndHardened(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("systemd-analyze is not installed; `make test` installs it")

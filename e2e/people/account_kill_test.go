@@ -32,7 +32,7 @@ func hearing(sent []string, words string) (n int) {
 
 // Whichever user approves a merge, and whether the process dies before or after storing the yes,
 // they are merged once and each is told once.
-func TestAYesToAMergeThatIsKilledCountsOnce(t *testing.T) {
+func TestMerge_killedYesCountsOnce(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		for _, c := range []struct{ at, step string }{{"whatsapp", "received"}, {"whatsapp", "stored"},
@@ -92,7 +92,7 @@ func TestAYesToAMergeThatIsKilledCountsOnce(t *testing.T) {
 }
 
 // An unknown address becomes a user's once, and is told so once.
-func TestAYesToANewAppThatIsKilledIsToldThere(t *testing.T) {
+func TestNewApp_killedYesIsToldThere(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		for _, step := range []string{"received", "stored"} {
@@ -146,7 +146,7 @@ func accountChanges(bob string) []askedChange {
 // The process dies just before or after making a change that a browser requested and Telegram
 // approved, before anybody sees it. The change is made at most once, everybody is told exactly if
 // it is, and it can be undone.
-func TestAYesToABrowserThatIsKilledMakesAtMostOne(t *testing.T) {
+func TestBrowser_killedYesCountsOnceAtMost(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		for n := range accountChanges("") {
@@ -219,7 +219,7 @@ func (x *trusting) undoesKey(l *e2etest.Ledger) {
 
 // The process dies after a deletion was approved and before anything is removed: the account is
 // complete, and the same yes, or a new one, still counts.
-func TestADeletionIsWholeIfTheProcessDiesAfterTheYes(t *testing.T) {
+func TestAccountDeletion_killedAfterTheYesIsWhole(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		for _, c := range []struct {

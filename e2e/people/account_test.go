@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-func TestAttackAStolenBrowserIsNotTheAccount(t *testing.T) {
+func TestAttack_stolenBrowserIsNotTheAccount(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		x := newTrusting(t, database(t), nil)
@@ -122,7 +122,7 @@ func TestAttackAStolenBrowserIsNotTheAccount(t *testing.T) {
 
 // Somebody with Ada's browser requests the deletion of her account. Her other apps are notified
 // before, and can stop it; afterwards nobody can be notified.
-func TestAttackADeletionIsToldOnTheOtherApps(t *testing.T) {
+func TestAttack_deletionIsToldOnOtherApps(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		p := newLinked(t, database(t))
@@ -190,7 +190,7 @@ func TestAttackADeletionIsToldOnTheOtherApps(t *testing.T) {
 }
 
 // Both sides of a merge have other apps, and each of them is notified.
-func TestAMergeIsToldOnTheOtherAppsOfBoth(t *testing.T) {
+func TestMerge_isToldToBoth(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		p := newLinked(t, database(t))

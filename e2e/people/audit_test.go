@@ -23,7 +23,7 @@ func told(rows []e2etest.Done) string {
 	return strings.Join(out, "\n")
 }
 
-func TestWhatWasDoneIsTold(t *testing.T) {
+func TestAudit_tellsWhatWasDone(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		x := newTrusting(t, database(t), nil)
@@ -94,7 +94,7 @@ func TestWhatWasDoneIsTold(t *testing.T) {
 	})
 }
 
-func TestCallsAreToldWithWhatTheirTurnCameThrough(t *testing.T) {
+func TestAudit_tellsWhereCallsCameFrom(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		x := newTrusting(t, database(t), func(w *e2etest.Town) { w.Allowed = []string{"mail"} })

@@ -14,7 +14,7 @@ import (
 
 // However many helpers the turns of one user start concurrently, all their calls use no more than
 // the user's day allows, and each turn ends with an answer.
-func TestAttackHelpersDoNotPassThePersonsDay(t *testing.T) {
+func TestAttack_helpersKeepToTheDay(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		const limit = 150_000

@@ -14,7 +14,7 @@ import (
 
 // However many programs call two processes concurrently, all users together use no more
 // than the gateway's budget of the day.
-func TestAttackParallelCallsDoNotPassTheCapOfAll(t *testing.T) {
+func TestAttack_parallelCallsKeepToTheCap(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		const limit = 40_000

@@ -47,7 +47,7 @@ func concrete(pattern string) (method, path string) {
 }
 
 // Every route and command permits exactly what the table says, for everybody who might try it.
-func TestEveryDoorOpensToWhomTheTableSays(t *testing.T) {
+func TestCapabilities_everyDoorKeepsToTheTable(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

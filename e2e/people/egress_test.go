@@ -28,9 +28,9 @@ func inside(t *testing.T) (address string, reached *atomic.Int32) {
 	return s.URL, reached
 }
 
-// TestAttackAddressesThatAPersonSets tries to reach the gateway's own network, and the
+// TestAttack_addressesThatAPersonSets tries to reach the gateway's own network, and the
 // configured model and chat service, from the settings page.
-func TestAttackAddressesThatAPersonSets(t *testing.T) {
+func TestAttack_addressesThatAPersonSets(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -77,9 +77,9 @@ func TestAttackAddressesThatAPersonSets(t *testing.T) {
 	})
 }
 
-// TestAttackFilesThatLeadAway redirects the download of a file from the chat service to an internal
+// TestAttack_filesThatLeadAway redirects the download of a file from the chat service to an internal
 // address.
-func TestAttackFilesThatLeadAway(t *testing.T) {
+func TestAttack_filesThatLeadAway(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	secret, reached := inside(t)
@@ -112,9 +112,9 @@ func TestAttackFilesThatLeadAway(t *testing.T) {
 	}
 }
 
-// TestFilesOfADayAreFetchedTheNextDay checks that downloads beyond a day's allowance wait for the
+// TestFiles_overAllowanceWaitADay checks that downloads beyond a day's allowance wait for the
 // next day.
-func TestFilesOfADayAreFetchedTheNextDay(t *testing.T) {
+func TestFiles_overAllowanceWaitADay(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))

@@ -19,7 +19,7 @@ import (
 
 // A text of 4 KB does not become a page of megabytes, whatever the padding of short table
 // rows and whatever its link definitions.
-func TestAttackTheMarkdownBomb(t *testing.T) {
+func TestAttack_markdownBomb(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start()
@@ -50,7 +50,7 @@ func TestAttackTheMarkdownBomb(t *testing.T) {
 
 // A message with lines like a transcript's does not attribute words to others: the input of
 // a summary is JSON, one line per message.
-func TestAttackLinesOfATranscript(t *testing.T) {
+func TestAttack_linesOfATranscript(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))
@@ -103,7 +103,7 @@ func textsIn(v any) (out []string) {
 
 // A name with escapes, bidi marks and a line break reaches no terminal and forges no log
 // line.
-func TestAttackNamesThatSteerATerminal(t *testing.T) {
+func TestAttack_namesSteerNoTerminal(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start("EVERTHREAD_LOG_LEVEL=debug")
@@ -146,7 +146,7 @@ func TestAttackNamesThatSteerATerminal(t *testing.T) {
 }
 
 // An imported history with reminders every minute adds no more than a person could set.
-func TestAttackRemindersOfAnImport(t *testing.T) {
+func TestAttack_remindersOfAnImport(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -173,7 +173,7 @@ func TestAttackRemindersOfAnImport(t *testing.T) {
 }
 
 // Hundreds of wrong codes do not lock out a right one from the same address.
-func TestAttackWrongCodesKeepNobodyOut(t *testing.T) {
+func TestAttack_wrongCodesKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -196,7 +196,7 @@ func TestAttackWrongCodesKeepNobodyOut(t *testing.T) {
 
 // The sign-in page names the account that it opens, and warns a signed-in user that
 // somebody else's link leaves theirs.
-func TestAttackSomebodyElsesLink(t *testing.T) {
+func TestAttack_somebodyElsesLink(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -226,7 +226,7 @@ func holdsAll(text string, parts []string) bool {
 }
 
 // A key pasted into the wrong place is not repeated on the terminal.
-func TestAttackAPastedKeyIsNotRepeated(t *testing.T) {
+func TestAttack_pastedKeyIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	const key = "sk-proj-Zk3vT9wQ2xLmN8bR5yHc7dJf4gPa6sUe"
@@ -240,9 +240,9 @@ func TestAttackAPastedKeyIsNotRepeated(t *testing.T) {
 	}
 }
 
-// TestAttackTheNameOfASession checks that a name which a program gave to a conversation is not read by the model, neither
+// TestAttack_nameOfASession checks that a name which a program gave to a conversation is not read by the model, neither
 // for the program nor for the person who goes on there.
-func TestAttackTheNameOfASession(t *testing.T) {
+func TestAttack_nameOfASession(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		x := newTrusting(t, database(t), func(w *e2etest.Town) {

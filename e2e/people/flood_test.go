@@ -9,9 +9,9 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// TestAttackFloodOfStrangers checks that a flood of unauthenticated requests takes little memory,
+// TestAttack_floodOfStrangers checks that a flood of unauthenticated requests takes little memory,
 // and that a request with a key is answered meanwhile.
-func TestAttackFloodOfStrangers(t *testing.T) {
+func TestAttack_floodOfStrangers(t *testing.T) {
 	out := e2etest.Flood{Connections: 100, Posts: 3000, Rate: 600}.Stand(t)
 	out.RefusedAll(t)
 	if out.Peak > 150<<20 {

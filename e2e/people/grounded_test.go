@@ -13,7 +13,7 @@ import (
 // A model that never writes a reference still gives the whole summary: what can be
 // traced to messages gets their numbers, and what cannot is marked, opens no loop
 // and is not posted.
-func TestAModelWithoutReferencesStillSummarisesTheDay(t *testing.T) {
+func TestSummary_modelWithoutReferences(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))

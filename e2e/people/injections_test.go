@@ -89,7 +89,7 @@ func (x *trusting) places(key string) []func(text string) {
 // A model that does all that it reads does nothing outside without a yes, reads nothing of other
 // users, and reveals no secret. What it changes in the user's own store is reported, marked and can
 // be undone.
-func TestAttackTwoHundredInjections(t *testing.T) {
+func TestAttack_twoHundredInjections(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		x := newTrusting(t, database(t), func(w *e2etest.Town) {

@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-func TestABurstIsAnsweredOnce(t *testing.T) {
+func TestLimits_burstIsAnsweredOnce(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
 		g := w.Start("EVERTHREAD_TURN_DEBOUNCE=700ms") // the default
@@ -31,7 +31,7 @@ func TestABurstIsAnsweredOnce(t *testing.T) {
 	})
 }
 
-func TestRepliesKeepToTheRatesAndTheirOrder(t *testing.T) {
+func TestLimits_repliesKeepRatesAndOrder(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -64,7 +64,7 @@ func TestRepliesKeepToTheRatesAndTheirOrder(t *testing.T) {
 	})
 }
 
-func TestWhoUsedUpTheBudgetIsToldOnceAndAnsweredTheNextDay(t *testing.T) {
+func TestBudget_usedUpIsToldOnce(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))
@@ -95,7 +95,7 @@ func TestWhoUsedUpTheBudgetIsToldOnceAndAnsweredTheNextDay(t *testing.T) {
 	})
 }
 
-func TestTurnsPerMinutePutOffWhatIsTooMuch(t *testing.T) {
+func TestLimits_turnsPerMinute(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))

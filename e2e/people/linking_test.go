@@ -60,7 +60,7 @@ func TestLink_mergesHistories(t *testing.T) {
 }
 
 // Turns that are running on either side when a merge begins are answered once.
-func TestWhatRunsWhenConversationsAreJoinedIsAnsweredOnce(t *testing.T) {
+func TestLink_runningTurnsAreAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		p := newLinked(t, database(t))
@@ -89,7 +89,7 @@ func TestWhatRunsWhenConversationsAreJoinedIsAnsweredOnce(t *testing.T) {
 	})
 }
 
-func TestTwoWhoLinkEachOtherAtOnceBecomeOne(t *testing.T) {
+func TestLink_bothWaysAtOnce(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		p := newLinked(t, database(t))
@@ -125,7 +125,7 @@ func TestTwoWhoLinkEachOtherAtOnceBecomeOne(t *testing.T) {
 }
 
 // A stranger may link under every policy, with five attempts an hour.
-func TestCodesForLinkingAreGuessedFiveTimesAndUsedOnce(t *testing.T) {
+func TestLink_codesGuessedFiveTimesUsedOnce(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{"pairing", "allowlist"} {
 		t.Run(policy, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestCodesForLinkingAreGuessedFiveTimesAndUsedOnce(t *testing.T) {
 }
 
 // What WhatsApp takes and then reports as not delivered is told in the person's other app, once.
-func TestWhatWhatsAppDoesNotDeliverIsToldInAnotherApp(t *testing.T) {
+func TestWhatsApp_undeliveredIsToldElsewhere(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		p := newLinked(t, database(t))

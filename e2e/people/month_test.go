@@ -21,7 +21,7 @@ import (
 // A month in two languages, then questions on Telegram and in the terminal about things
 // from weeks ago: the answers rest on the right message, both stores find the same in the
 // same order, and nobody finds another person's messages.
-func TestWhatWasSaidWeeksAgoIsFound(t *testing.T) {
+func TestSearch_findsWhatWasSaidWeeksAgo(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	found := map[string][]string{} // by store

@@ -76,7 +76,7 @@ func setUp(t *testing.T, database string) (*e2etest.Town, *e2etest.Gateway) {
 // A new user runs the wizard, imports their history from two apps, asks about it, has all
 // of it in the prompt, and moves everything to another machine, where the conversation
 // continues.
-func TestANewcomerBringsThePastAndTakesItAlong(t *testing.T) {
+func TestNewcomer_movesInAndOn(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w, g := setUp(t, database(t))

@@ -9,9 +9,9 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// TestAttackAllSeatsOfStrangers checks that a stranger can request access although many others did
+// TestAttack_allSeatsOfStrangers checks that a stranger can request access although many others did
 // before.
-func TestAttackAllSeatsOfStrangers(t *testing.T) {
+func TestAttack_allSeatsOfStrangers(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

@@ -12,7 +12,7 @@ import (
 
 // A model that promises to come back without a tool call is corrected: the person sees
 // only the second answer, and is reminded.
-func TestAPromiseIsKept(t *testing.T) {
+func TestPromises_areKept(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))

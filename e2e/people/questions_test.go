@@ -17,7 +17,7 @@ import (
 // In an ordinary month of 300 turns, with three forwards a day and tools that read or change
 // something, the user is asked at most once in a hundred turns, and only if words of others are to
 // be sent elsewhere.
-func TestAnOrdinaryMonthAsksLittle(t *testing.T) {
+func TestApproval_ordinaryMonthAsksLittle(t *testing.T) {
 	t.Parallel()
 	x := newTrusting(t, "", func(w *e2etest.Town) {
 		w.Allowed = []string{"mail", "order"}

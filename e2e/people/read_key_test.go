@@ -10,7 +10,7 @@ import (
 )
 
 // A key with only the scope read makes no model write anything.
-func TestAttackAKeyThatReadsSpendsNothing(t *testing.T) {
+func TestAttack_keyThatReadsSpendsNothing(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))

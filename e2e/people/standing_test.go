@@ -20,7 +20,7 @@ import (
 // A standing instruction is given once, in a chat, and is in every prompt of programs and the chat,
 // with any strategy. Removed on the page, it is not in the next request. An export contains it, and
 // a forgotten one leaves no trace.
-func TestWhatIsWantedAlwaysHoldsEverywhere(t *testing.T) {
+func TestStanding_holdsEverywhere(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		x := newTrusting(t, database(t), func(w *e2etest.Town) { w.UseModel(e2etest.StartModel(t, 0)) })
@@ -86,7 +86,7 @@ func TestWhatIsWantedAlwaysHoldsEverywhere(t *testing.T) {
 
 // The model can only propose one: it applies after the person's yes, by button or text,
 // once, in time. Proposals in a program's turn are asked in the person's chat.
-func TestTheAssistantOnlyProposesWhatIsWantedAlways(t *testing.T) {
+func TestStanding_assistantOnlyProposes(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		x := newTrusting(t, database(t), func(w *e2etest.Town) { w.UseModel(e2etest.StartModel(t, 0)) })

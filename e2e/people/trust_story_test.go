@@ -114,7 +114,7 @@ func (f *family) page(v *e2etest.Guest) string {
 
 // Three people of a family share a gateway, the owner has a tool server that sends mail,
 // and a stranger gets the owner to forward words that request one.
-func TestAttackAFamilyAndAStranger(t *testing.T) {
+func TestAttack_familyAndStranger(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		f := &family{trusting: newTrusting(t, database(t), func(w *e2etest.Town) {

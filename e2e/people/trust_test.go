@@ -101,7 +101,7 @@ func (x *trusting) forward(text string) telegramtest.Message {
 	return x.Receive()
 }
 
-func TestAttackAModelThatObeysAForwardedMessage(t *testing.T) {
+func TestAttack_modelObeysAForwardedMessage(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		x := newTrusting(t, database(t), func(w *e2etest.Town) { w.Allowed = []string{"mail"} })
@@ -146,7 +146,7 @@ func TestAttackAModelThatObeysAForwardedMessage(t *testing.T) {
 
 // Effects of words of others on the user's own store are carried out, reported with an undo, and
 // marked, as is everything derived from them.
-func TestAttackWhatWordsOfOthersLeadToIsToldAndUndone(t *testing.T) {
+func TestAttack_effectsOfForeignWordsAreUndone(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		x := newTrusting(t, database(t), func(w *e2etest.Town) { w.Allowed = []string{"mail"} })
@@ -192,7 +192,7 @@ func TestAttackWhatWordsOfOthersLeadToIsToldAndUndone(t *testing.T) {
 	})
 }
 
-func TestAttackAQuestionIsAnsweredByItsPersonInItsTimeOnly(t *testing.T) {
+func TestAttack_questionOnlyForItsPerson(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		x := newTrusting(t, database(t), nil)
@@ -227,7 +227,7 @@ func TestAttackAQuestionIsAnsweredByItsPersonInItsTimeOnly(t *testing.T) {
 
 // A yes without a code answers neither of two open questions; each is answered by its own
 // button, with the arguments that it showed.
-func TestAttackTwoQuestionsAtOnce(t *testing.T) {
+func TestAttack_twoQuestionsAtOnce(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		x := newTrusting(t, database(t), nil)
@@ -253,7 +253,7 @@ func TestAttackTwoQuestionsAtOnce(t *testing.T) {
 	})
 }
 
-func TestAttackToolsOfTheOwnerAreNotAStrangers(t *testing.T) {
+func TestAttack_toolsOfTheOwner(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		x := newTrusting(t, database(t), func(w *e2etest.Town) { w.ShopsOf, w.Allowed = []string{"owner"}, []string{"mail"} })
@@ -267,7 +267,7 @@ func TestAttackToolsOfTheOwnerAreNotAStrangers(t *testing.T) {
 	})
 }
 
-func TestAttackTheYesIsRunOnceThroughAPowerCut(t *testing.T) {
+func TestAttack_yesRunsOnceThroughPowerCut(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		x := newTrusting(t, database(t), func(w *e2etest.Town) { w.Env = append(w.Env, "EVERTHREAD_TURN_LEASE=3s") })
@@ -289,7 +289,7 @@ func TestAttackTheYesIsRunOnceThroughAPowerCut(t *testing.T) {
 	})
 }
 
-func TestAttackAKeyForChattingIsNotTheAccount(t *testing.T) {
+func TestAttack_chatKeyIsNotTheAccount(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		x := newTrusting(t, database(t), nil)
@@ -346,7 +346,7 @@ func TestAttackAKeyForChattingIsNotTheAccount(t *testing.T) {
 }
 
 // A prefilled message with somebody else's code reveals nothing.
-func TestAttackOneMessageDoesNotGiveOwnershipAway(t *testing.T) {
+func TestAttack_oneMessageGivesNoOwnership(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		x := newTrusting(t, database(t), nil)

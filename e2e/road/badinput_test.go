@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-func TestForeignUpdatesAreKeptRawAndTakenOnce(t *testing.T) {
+func TestUpdates_foreignAreKeptRaw(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -59,7 +59,7 @@ func TestForeignUpdatesAreKeptRawAndTakenOnce(t *testing.T) {
 
 // An update without an id cannot be confirmed. The service may offer it forever, but the
 // gateway does not spin over it.
-func TestAnUpdateWithoutAnIDDoesNotKeepTheGatewayBusy(t *testing.T) {
+func TestUpdates_withoutIDCauseNoSpinning(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	w.Telegram.OfferRaw(`{"purple":1}`)
@@ -74,7 +74,7 @@ func TestAnUpdateWithoutAnIDDoesNotKeepTheGatewayBusy(t *testing.T) {
 	w.Sent(e2etest.Ada, 1)
 }
 
-func TestAMalformedWebhookCallIsKeptRaw(t *testing.T) {
+func TestWebhook_malformedCallIsKeptRaw(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	p := w.Pushed(t)
@@ -92,7 +92,7 @@ func TestAMalformedWebhookCallIsKeptRaw(t *testing.T) {
 	w.Sent(e2etest.Ada, 1)
 }
 
-func TestOddTextsAreStoredAsTheyAreAndAnswered(t *testing.T) {
+func TestTexts_oddAreStoredAsTheyAre(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -119,7 +119,7 @@ func TestOddTextsAreStoredAsTheyAreAndAnswered(t *testing.T) {
 	})
 }
 
-func TestATextOfAMegabyteIsStoredWholeAndAnswered(t *testing.T) {
+func TestTexts_megabyteIsStoredWhole(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -147,7 +147,7 @@ func TestATextOfAMegabyteIsStoredWholeAndAnswered(t *testing.T) {
 	})
 }
 
-func TestADateThatCannotBeTrueIsReplaced(t *testing.T) {
+func TestDates_impossibleIsReplaced(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -172,7 +172,7 @@ func TestADateThatCannotBeTrueIsReplaced(t *testing.T) {
 	})
 }
 
-func TestRepeatedAndReorderedUpdatesAreTakenOnce(t *testing.T) {
+func TestUpdates_repeatedAndReorderedTakenOnce(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -192,7 +192,7 @@ func TestRepeatedAndReorderedUpdatesAreTakenOnce(t *testing.T) {
 	})
 }
 
-func TestAServerThatCannotRunSaysWhatToDo(t *testing.T) {
+func TestServe_saysWhatToDo(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	e2etest.Must(t, os.WriteFile(file, nil, 0o600))
@@ -220,7 +220,7 @@ func telegramURL(t *testing.T) string {
 	return s.URL()
 }
 
-func TestASchemaOfANewerReleaseIsLeftAlone(t *testing.T) {
+func TestSchema_newerIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-func TestAReminderForWhoBlockedTheBotComesAfterTheyWriteAgain(t *testing.T) {
+func TestReminders_comeAfterTheBlockIsLifted(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))

@@ -12,7 +12,7 @@ import (
 
 // A model that would make tool calls forever is stopped by the day's budget, which is not
 // exceeded, and the person gets an answer.
-func TestATurnWithToolsKeepsToTheBudget(t *testing.T) {
+func TestBudget_stopsATurnWithTools(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		for limit, want := range map[int]struct {

@@ -30,7 +30,7 @@ var falls = []fallen{
 	{step: "marked"}, {step: "marked:2", marked: 1}, // the next part counts as being sent
 }
 
-func TestAPowerCutAtEveryStepLosesAndRepeatsNothing(t *testing.T) {
+func TestPowerCut_everyStepLosesAndRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		for _, f := range falls {
@@ -53,7 +53,7 @@ func TestAPowerCutAtEveryStepLosesAndRepeatsNothing(t *testing.T) {
 
 // A message is never offered again after it was acknowledged to the service, so it must be
 // stored by then.
-func TestAPowerCutAfterTheAcknowledgementLosesNothing(t *testing.T) {
+func TestPowerCut_afterTheAcknowledgement(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

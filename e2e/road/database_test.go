@@ -15,9 +15,9 @@ import (
 // slowFor is short here; in `make soak` the database is slow for ten minutes.
 var slowFor = flag.Duration("slow.for", 20*time.Second, "how long a database answers slowly")
 
-// TestASlowDatabaseDelaysAndLosesNothing delays every answer of the database by half a
+// TestDatabase_slowLosesNothing delays every answer of the database by half a
 // second while people continue to write.
-func TestASlowDatabaseDelaysAndLosesNothing(t *testing.T) {
+func TestDatabase_slowLosesNothing(t *testing.T) {
 	t.Parallel()
 	direct := e2etest.NewStore(t)
 	w := e2etest.NewTown(t, direct)
@@ -41,9 +41,9 @@ func TestASlowDatabaseDelaysAndLosesNothing(t *testing.T) {
 	}
 }
 
-// TestProcessesThatAreConfiguredDifferently runs two processes on one database with different
+// TestProcesses_configuredDifferently runs two processes on one database with different
 // models, workers and channels. Each message is answered once, by a process that can.
-func TestProcessesThatAreConfiguredDifferently(t *testing.T) {
+func TestProcesses_configuredDifferently(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	first := w.Start("EVERTHREAD_TURN_WORKERS=1", "EVERTHREAD_CONTEXT_TODAY_RAW_TOKENS=500", "EVERTHREAD_DEFAULT_LANGUAGE=fr")
@@ -66,9 +66,9 @@ func TestProcessesThatAreConfiguredDifferently(t *testing.T) {
 	}
 }
 
-// TestMoreConnectionsThanTheServerTakes checks that doctor reports too many connections, and the
+// TestDoctor_tooManyConnections checks that doctor reports too many connections, and the
 // server's limit.
-func TestMoreConnectionsThanTheServerTakes(t *testing.T) {
+func TestDoctor_tooManyConnections(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	w.MustRun("migrate", "up")

@@ -12,7 +12,7 @@ import (
 
 // The main scenario: three days in two languages, two midnights, the end of daylight
 // saving time and a restart, on both stores.
-func TestAConversationOfThreeDays(t *testing.T) {
+func TestConversation_threeDays(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		zone, err := time.LoadLocation("Europe/Paris")

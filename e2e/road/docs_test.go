@@ -84,12 +84,12 @@ func steps(text string) (out []step, faults []string) {
 	return out, faults
 }
 
-func TestCommandsOfTheReadmeAreRun(t *testing.T) {
+func TestDocumentation_readmeCommandsRun(t *testing.T) {
 	t.Parallel()
 	runDocuments(t, "../../README.md", "../../CONTRIBUTING.md")
 }
 
-func TestCommandsOfTheDocumentsAreRun(t *testing.T) {
+func TestDocumentation_commandsRun(t *testing.T) {
 	t.Parallel()
 	documents, err := filepath.Glob("../../docs/*.md")
 	e2etest.Must(t, err)

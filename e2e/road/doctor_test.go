@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-func TestDoctorChecksEveryChannelForReal(t *testing.T) {
+func TestDoctor_checksEveryChannel(t *testing.T) {
 	t.Parallel()
 	h := e2etest.NewHomeserver(t, true)
 	w := e2etest.NewTown(t, "")

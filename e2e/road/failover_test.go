@@ -15,7 +15,7 @@ import (
 const answersAfter = 20 * time.Second
 
 // The primary of a replicated database dies under load, and its standby takes over.
-func TestAStandbyTakesOver(t *testing.T) {
+func TestFailover_standbyTakesOver(t *testing.T) {
 	t.Parallel()
 	servers := e2etest.NewServers(t)
 	w := e2etest.NewTown(t, servers.URL)

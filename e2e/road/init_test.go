@@ -25,7 +25,7 @@ import (
 // service and a free address.
 func newWizard(t *testing.T) *e2etest.Wizard { return e2etest.NewWizardOn(t, "") }
 
-func TestFromAnEmptyFolderToAnAnsweredMessage(t *testing.T) {
+func TestInit_emptyFolderToAnsweredMessage(t *testing.T) {
 	t.Parallel()
 	w := newWizard(t)
 	w.Ask()
@@ -74,7 +74,7 @@ func TestFromAnEmptyFolderToAnAnsweredMessage(t *testing.T) {
 	}
 }
 
-func TestTheSameOnATerminal(t *testing.T) {
+func TestInit_onATerminal(t *testing.T) {
 	t.Parallel()
 	w := newWizard(t)
 	w.AskOnScreen()
@@ -98,9 +98,9 @@ func TestTheSameOnATerminal(t *testing.T) {
 	w.ShowsNoSecret(telegramtest.Token, "a-key-that-is-secret")
 }
 
-// TestNothingTypedIsLost checks that input typed or pasted before its question answers it in turn,
+// TestInit_losesNothingTyped checks that input typed or pasted before its question answers it in turn,
 // however often a question is repeated, and that one Ctrl-C ends everything.
-func TestNothingTypedIsLost(t *testing.T) {
+func TestInit_losesNothingTyped(t *testing.T) {
 	t.Parallel()
 	w := newWizard(t)
 	w.Telegram.Fail("getMe", 1, telegramtest.Failure{Code: http.StatusUnauthorized})
@@ -122,8 +122,8 @@ func TestNothingTypedIsLost(t *testing.T) {
 	}
 }
 
-// TestCtrlCEndsAQuestion checks that Ctrl-C ends a question even if lines were typed before it.
-func TestCtrlCEndsAQuestion(t *testing.T) {
+// TestInit_ctrlCEndsAQuestion checks that Ctrl-C ends a question even if lines were typed before it.
+func TestInit_ctrlCEndsAQuestion(t *testing.T) {
 	t.Parallel()
 	for _, typed := range []string{"", "ope", "demo\rno token\r", "openai\rsk-half"} {
 		w := newWizard(t)
@@ -140,7 +140,7 @@ func TestCtrlCEndsAQuestion(t *testing.T) {
 	}
 }
 
-func TestWrongAnswersAreToldInASentence(t *testing.T) {
+func TestInit_tellsWrongAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWizard(t)
 	refusing := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter,
@@ -183,7 +183,7 @@ func TestWrongAnswersAreToldInASentence(t *testing.T) {
 	e2etest.Must(t, w.End())
 }
 
-func TestAConfigurationIsNeverLost(t *testing.T) {
+func TestInit_losesNoConfiguration(t *testing.T) {
 	t.Parallel()
 	w := newWizard(t)
 	file, answers := filepath.Join(w.Dir, "everthread.yaml"), filepath.Join(t.TempDir(), "answers")

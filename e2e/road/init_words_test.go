@@ -14,7 +14,7 @@ import (
 )
 
 // The wizard reports the findings of its checks in its own language.
-func TestTheWizardSaysInFrenchWhatIsWrong(t *testing.T) {
+func TestInit_saysFaultsInFrench(t *testing.T) {
 	t.Parallel()
 	w := newWizard(t)
 	w.Env = append(w.Env, "LANG=fr_FR.UTF-8")
@@ -58,7 +58,7 @@ func TestTheWizardSaysInFrenchWhatIsWrong(t *testing.T) {
 
 // The password of a Matrix account is tried on a real homeserver, without leaving a device
 // behind.
-func TestTheWizardTriesThePasswordOfMatrix(t *testing.T) {
+func TestInit_triesThePasswordOfMatrix(t *testing.T) {
 	t.Parallel()
 	h := e2etest.NewHomeserver(t, false)
 	a := h.Register("assistant")

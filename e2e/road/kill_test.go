@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-func TestRandomKillsUnderLoadLoseAndRepeatNothing(t *testing.T) {
+func TestKills_underLoadLoseAndRepeatNothing(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	if s, err := strconv.ParseUint(os.Getenv("EVERTHREAD_TEST_SEED"), 10, 64); err == nil {

@@ -13,7 +13,7 @@ import (
 
 // Ada chooses German: commands, notices, reminders and the page are in German from then
 // on, and in English again when she chooses that on the page.
-func TestSomebodySpeaksGerman(t *testing.T) {
+func TestLanguage_german(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start()

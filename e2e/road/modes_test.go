@@ -30,9 +30,9 @@ func readable(t *testing.T, dir string) []string {
 	return out
 }
 
-// TestAttackNobodyElseReadsTheData checks that others can read nothing that the gateway writes,
+// TestAttack_nobodyElseReadsTheData checks that others can read nothing that the gateway writes,
 // even in a world-readable folder and with the most permissive umask.
-func TestAttackNobodyElseReadsTheData(t *testing.T) {
+func TestAttack_nobodyElseReadsTheData(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	e2etest.Must(t, os.Chmod(w.Dir, 0o755))

@@ -13,7 +13,7 @@ import (
 
 // On the morning after a day of 40 turns, "yes" refers to the last 30 turns of the evening,
 // and each prompt's description of itself is true.
-func TestTheMorningAfterALongDay(t *testing.T) {
+func TestPrompt_morningAfterALongDay(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))

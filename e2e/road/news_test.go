@@ -12,7 +12,7 @@ import (
 
 // Changes during an epoch are reported in the prompt before the next message, and overrule
 // what is above; the prompt only grows. Forgotten text disappears from there too.
-func TestWhatChangedIsToldInTheSamePrompt(t *testing.T) {
+func TestPrompt_tellsChangesOfTheEpoch(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))

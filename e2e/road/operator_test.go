@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-func TestDoctorSaysWhatIsWrongWithThePlace(t *testing.T) {
+func TestDoctor_findsFaultsOfThePlace(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewClock(t, "")
 	free, other := e2etest.FreeAddress(t), e2etest.FreeAddress(t)
@@ -37,7 +37,7 @@ func TestDoctorSaysWhatIsWrongWithThePlace(t *testing.T) {
 	w.WantDoctor("http.listen", "PROBLEM another everthread, with data other than", mine, "EVERTHREAD_DATA_DIR="+t.TempDir())
 }
 
-func TestDoctorAsksForBackups(t *testing.T) {
+func TestDoctor_asksForBackups(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))
@@ -90,7 +90,7 @@ func passedOn(t *testing.T, address string, headers ...string) (int, string) {
 	return resp.StatusCode, strings.TrimSpace(string(body))
 }
 
-func TestWhatStrangersAreTold(t *testing.T) {
+func TestMetrics_hiddenFromStrangers(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start()
@@ -135,7 +135,7 @@ func TestWhatStrangersAreTold(t *testing.T) {
 	}
 }
 
-func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
+func TestMetrics_addressOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	at := e2etest.FreeAddress(t)

@@ -33,7 +33,7 @@ func cutTown(t *testing.T) (*e2etest.Town, *cord) {
 	return w, c
 }
 
-func TestADatabaseThatGoesAwayForAWhileLosesAndRepeatsNothing(t *testing.T) {
+func TestDatabase_outageLosesAndRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	for _, lease := range []string{"60s", "5s"} { // longer and shorter than the outage
 		t.Run("lease "+lease, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestADatabaseThatGoesAwayForAWhileLosesAndRepeatsNothing(t *testing.T) {
 	}
 }
 
-func TestADatabaseThatIsDownAtStartIsWaitedFor(t *testing.T) {
+func TestDatabase_downAtStartIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w, c := cutTown(t)
 	c.pull()
@@ -127,7 +127,7 @@ const noSuchModel = `{"error":{"message":"the model does not exist","type":"inva
 
 const refusal = `{"error":{"message":"no","type":"invalid_request_error"}}`
 
-func TestAModelInTroubleIsWaitedForAndThePersonIsAnsweredOnce(t *testing.T) {
+func TestModel_troubleIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	empty := `{"id":"x","object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":""}}]}`
 	for name, f := range map[string]http.HandlerFunc{
@@ -160,7 +160,7 @@ func TestAModelInTroubleIsWaitedForAndThePersonIsAnsweredOnce(t *testing.T) {
 	}
 }
 
-func TestAModelThatStaysAwayIsGivenUpWithAnHonestMessage(t *testing.T) {
+func TestModel_awayIsGivenUpHonestly(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		trouble http.HandlerFunc
@@ -206,7 +206,7 @@ func TestAModelThatStaysAwayIsGivenUpWithAnHonestMessage(t *testing.T) {
 	}
 }
 
-func TestTelegramInTroubleLosesNothing(t *testing.T) {
+func TestTelegram_troubleLosesNothing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		method  string
@@ -251,7 +251,7 @@ func TestTelegramInTroubleLosesNothing(t *testing.T) {
 	}
 }
 
-func TestWhoBlockedTheBotGetsEverythingWhenTheyAreBack(t *testing.T) {
+func TestTelegram_blockedGetsAllWhenBack(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -299,7 +299,7 @@ func refuses(t *testing.T, word string) http.HandlerFunc {
 
 // The person is told what to do about words that the model's server always refuses, and the
 // advice works: once they are edited or forgotten, the conversation continues.
-func TestWordsThatAModelRefusesCanBeTakenBack(t *testing.T) {
+func TestModel_refusedWordsCanBeTakenBack(t *testing.T) {
 	t.Parallel()
 	for name, takeBack := range map[string]func(w *e2etest.Town, message int64){
 		"edited": func(w *e2etest.Town, message int64) { w.Telegram.Edit(e2etest.Ada, message, "something else") },

@@ -14,7 +14,7 @@ import (
 
 // Processes share a database behind PgBouncer, which gives every transaction another
 // connection.
-func TestAPoolerStandsBetween(t *testing.T) {
+func TestPooler_standsBetween(t *testing.T) {
 	t.Parallel()
 	direct := e2etest.NewDatabase(t)
 	w := e2etest.NewTown(t, direct)
@@ -60,7 +60,7 @@ func TestAPoolerStandsBetween(t *testing.T) {
 	}
 }
 
-func TestAPoolerThatIsNotNamedIsNoticed(t *testing.T) {
+func TestPooler_unnamedIsNoticed(t *testing.T) {
 	t.Parallel()
 	direct := e2etest.NewDatabase(t)
 	w := e2etest.NewTown(t, direct)

@@ -28,7 +28,7 @@ func linkBob(w *e2etest.Town, g *e2etest.Gateway) {
 
 // A message that the model's server refuses is not tried again because of what its person says
 // in another app, and is answered when it is edited.
-func TestARefusedMessageDoesNotComeBack(t *testing.T) {
+func TestModel_refusedMessageStaysAway(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -59,7 +59,7 @@ func TestARefusedMessageDoesNotComeBack(t *testing.T) {
 
 // While the model's server refuses the key, every message is answered, on the app that it came
 // from, with the reason; afterwards those that wait are answered.
-func TestEveryAppIsToldThatTheKeyIsRefused(t *testing.T) {
+func TestModel_refusedKeyIsToldEverywhere(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))

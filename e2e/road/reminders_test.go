@@ -16,7 +16,7 @@ import (
 // which has no event.
 const lookedTwice = 2500 * time.Millisecond
 
-func TestAReminderComesAtItsTimeOnce(t *testing.T) {
+func TestReminders_fireOnceAtTheirTime(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))
@@ -79,7 +79,7 @@ func refuseImpossibleTimes(t *testing.T, w *e2etest.Week) {
 
 // The process dies after a reminder is stored and before it is sent, or when it may have been sent.
 // In the latter case the user is told so.
-func TestAReminderSurvivesAPowerCut(t *testing.T) {
+func TestReminders_surviveAPowerCut(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		t.Run("stored", func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestAReminderSurvivesAPowerCut(t *testing.T) {
 	})
 }
 
-func TestAReminderThatWasMissedIsCaughtUpOnce(t *testing.T) {
+func TestReminders_missedIsCaughtUpOnce(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))
@@ -146,7 +146,7 @@ func TestAReminderThatWasMissedIsCaughtUpOnce(t *testing.T) {
 	})
 }
 
-func TestTwoProcessesRemindOnce(t *testing.T) {
+func TestReminders_onceWithTwoProcesses(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewClock(t, e2etest.NewStore(t))
 	running := []*e2etest.Gateway{w.Start(), w.Start()}
@@ -169,7 +169,7 @@ func TestTwoProcessesRemindOnce(t *testing.T) {
 }
 
 // In the night to 25 October the clocks in Paris go back from 3 to 2.
-func TestARecurringReminderKeepsToTheClockOnTheWall(t *testing.T) {
+func TestReminders_recurringKeepsToTheWallClock(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))

@@ -14,7 +14,7 @@ import (
 // longestStop bounds the end of a process.
 const longestStop = 10 * time.Second
 
-func TestAStoppedServerHandsBackASlowTurnWhichIsAnsweredOnce(t *testing.T) {
+func TestShutdown_handsBackASlowTurn(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -50,7 +50,7 @@ func TestAStoppedServerHandsBackASlowTurnWhichIsAnsweredOnce(t *testing.T) {
 	})
 }
 
-func TestAServerWithoutItsDatabaseStopsInTimeToo(t *testing.T) {
+func TestShutdown_inTimeWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	w, c := cutTown(t)
 	w.UseModel(e2etest.StartModel(t, 20*time.Millisecond))
@@ -65,7 +65,7 @@ func TestAServerWithoutItsDatabaseStopsInTimeToo(t *testing.T) {
 	w.Start("EVERTHREAD_TURN_LEASE=3s")
 }
 
-func TestMemoryAndFilesDoNotGrowOverTwoThousandTurns(t *testing.T) {
+func TestGateway_doesNotGrowWithTurns(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start()

@@ -12,10 +12,10 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// TestAttackStalledBodiesHoldLittleMemory opens hundreds of connections that send nearly all of a
+// TestAttack_stalledBodiesHoldLittleMemory opens hundreds of connections that send nearly all of a
 // large unauthenticated body, and wait. The gateway's memory is bounded, it receives the service's
 // updates meanwhile, and no connection stays for long.
-func TestAttackStalledBodiesHoldLittleMemory(t *testing.T) {
+func TestAttack_stalledBodiesHoldLittleMemory(t *testing.T) {
 	w := e2etest.NewTown(t, "")
 	s := w.OnWhatsApp()
 	g := w.Start()

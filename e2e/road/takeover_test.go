@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-func TestAnotherProcessTakesOverWhatAKilledOnePolled(t *testing.T) {
+func TestTakeover_afterAKill(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	w.UseModel(e2etest.StartModel(t, 5*time.Millisecond))
@@ -43,7 +43,7 @@ func TestAnotherProcessTakesOverWhatAKilledOnePolled(t *testing.T) {
 	}
 }
 
-func TestAProcessWithAWrongClockWorksByTheDatabases(t *testing.T) {
+func TestDatabase_clockWinsOverTheProcess(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	right := w.Start()
@@ -62,7 +62,7 @@ func TestAProcessWithAWrongClockWorksByTheDatabases(t *testing.T) {
 	w.Check(l, e2etest.Ada, []string{"one", "two"})
 }
 
-func TestAProcessThatIsStoppedHandsTheAccountOverAtOnce(t *testing.T) {
+func TestTakeover_atOnceAfterAStop(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	running := []*e2etest.Gateway{w.Start(), w.Start()}
@@ -80,7 +80,7 @@ func TestAProcessThatIsStoppedHandsTheAccountOverAtOnce(t *testing.T) {
 	}
 }
 
-func TestAStormOfNotificationsHoldsNobodyUp(t *testing.T) {
+func TestDatabase_stormOfNotificationsHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	w.Start()

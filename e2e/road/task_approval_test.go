@@ -13,7 +13,7 @@ import (
 // A task that needs a tool with an external effect asks on the person's home when it is
 // due, and after a yes runs it once even if the process dies in between, and counts it as
 // its own; after a no it does nothing.
-func TestATaskAsksBeforeItActsOutside(t *testing.T) {
+func TestTasks_askBeforeTheyActOutside(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))

@@ -14,7 +14,7 @@ import (
 
 // A task runs at its time, once, even if the process dies before the model was called,
 // after it answered, or while the answer was being sent.
-func TestATaskIsDoneOnce(t *testing.T) {
+func TestTasks_runOnceThroughKills(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))
@@ -73,7 +73,7 @@ func TestATaskIsDoneOnce(t *testing.T) {
 
 // A run that was missed for too long is skipped and reported once. A failure is reported
 // once, with the cause, and after three failures the person decides.
-func TestATaskThatComesToNothing(t *testing.T) {
+func TestTasks_missedAndFailed(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))

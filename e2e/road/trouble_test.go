@@ -21,7 +21,7 @@ const (
 
 // Failures between the services and the gateway cost no message and no answer, and the log
 // reports them without a key.
-func TestTroubleOnTheWayCostsNothing(t *testing.T) {
+func TestNetwork_troubleCostsNothing(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -70,7 +70,7 @@ func TestTroubleOnTheWayCostsNothing(t *testing.T) {
 
 // What the model's server refuses, such as a program's tool that it does not take or a word in a
 // chat, holds up nothing that follows on another channel.
-func TestARefusedRequestHoldsUpNothing(t *testing.T) {
+func TestModel_refusedRequestHoldsUpNothing(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -110,7 +110,7 @@ func TestARefusedRequestHoldsUpNothing(t *testing.T) {
 
 // While nobody writes, no model is called, however much time passes: the day is closed
 // once, and no scheduled message needs a model.
-func TestNobodyPaysForSilence(t *testing.T) {
+func TestSilence_callsNoModel(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))
@@ -147,7 +147,7 @@ const typingAgain = 6 * time.Second
 
 // No typing notice is shown when no answer is being written: neither after it arrived nor
 // after the turn gave up.
-func TestTypingEndsWithTheAnswer(t *testing.T) {
+func TestTyping_endsWithTheAnswer(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -175,7 +175,7 @@ func TestTypingEndsWithTheAnswer(t *testing.T) {
 }
 
 // A network outage of days loses no delivery.
-func TestANetworkThatIsAwayForDaysLosesNoReminder(t *testing.T) {
+func TestReminders_surviveDaysWithoutNetwork(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))

@@ -12,9 +12,9 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// TestTheTurnBenchmarkMeasures runs the benchmark of docs/benchmarks.md with few turns, two processes on one database
+// TestTurnBenchmark_measures runs the benchmark of docs/benchmarks.md with few turns, two processes on one database
 // included: every figure is there.
-func TestTheTurnBenchmarkMeasures(t *testing.T) {
+func TestTurnBenchmark_measures(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		url, processes := database(t), "1"

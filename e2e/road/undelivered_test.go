@@ -15,7 +15,7 @@ import (
 // A person whose answer an app does not take is told once, in another app, and nothing that
 // they say there sends it again. It is sent when they write where it was refused, unless the
 // service refused the message itself: that one the owner can send again.
-func TestWhatAnAppDoesNotTakeIsToldInAnother(t *testing.T) {
+func TestUndelivered_isToldInAnotherApp(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		failure     telegramtest.Failure

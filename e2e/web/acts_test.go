@@ -21,7 +21,7 @@ const rich = "so $a^2$ is\n\n```go\nx := 1 // one\n```\n\n\\[\n\\frac{1}{2}\n\\]
 const answer = "#entries > .entry.agent.said:nth-last-child(1 of .agent.said)"
 
 // What every chat page has: contents of messages, and actions on them.
-func TestAPersonActsOnMessages(t *testing.T) {
+func TestWeb_actsOnMessages(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		v := newVisitor(t, database(t), "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0")
 		v.isSet()

@@ -11,8 +11,8 @@ import (
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
-// TestTheOwnersPageOfManyPeople is small and fast with any number of users.
-func TestTheOwnersPageOfManyPeople(t *testing.T) {
+// TestAdmin_manyPeople is small and fast with any number of users.
+func TestAdmin_manyPeople(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start()

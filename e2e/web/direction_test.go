@@ -10,7 +10,7 @@ import (
 )
 
 // People's words have the direction of their script, wherever they stand; the page around them keeps its own.
-func TestWordsHaveTheirDirection(t *testing.T) {
+func TestDirection_followsTheScript(t *testing.T) {
 	v := newVisitor(t, "", "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0")
 	v.Look(1280, "light", "en")
 	runs := func(selector, text, want string) {

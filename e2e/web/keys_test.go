@@ -23,7 +23,7 @@ type keyboard struct{}
 
 // Everything on the page works with keys alone; the focus is always visible, moves in
 // reading order, and is trapped nowhere.
-func TestEverythingIsDoneByKeys(t *testing.T) {
+func TestWeb_everythingByKeys(t *testing.T) {
 	v := newHouse(t, keyboard{})
 	v.hand.holds(v)
 	v.livesHere(t)
@@ -33,7 +33,7 @@ func TestEverythingIsDoneByKeys(t *testing.T) {
 }
 
 // Each listed key works, and each working key is listed.
-func TestTheListOfKeysIsTrue(t *testing.T) {
+func TestKeys_listIsTrue(t *testing.T) {
 	v := newHouse(t, keyboard{})
 	v.Click("#signin button")
 	v.Comes("document.querySelector('#write')")

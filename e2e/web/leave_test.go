@@ -24,7 +24,7 @@ import (
 
 // A user with a long history deletes their account on the page: it shows progress, and
 // proves at its end, without a session, that nothing is left.
-func TestSomebodyDeletesEverythingOnThePage(t *testing.T) {
+func TestAccountDeletion_onThePage(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		f := e2etest.NewFarewell(t, database(t), 20_000)
 		p := f.G.NewTab(t).Allow("401")
@@ -75,7 +75,7 @@ func sum(counts map[string]int) (n int) {
 
 // Wherever the process dies during an account deletion, either nothing is deleted, and
 // pressing again does it, or everything is after a restart.
-func TestADeletionThatIsKilledIsWholeOrNot(t *testing.T) {
+func TestAccountDeletion_killedIsWholeOrNot(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		for _, at := range []string{"deleted rows", "deleted file:3", "a signal"} {
@@ -118,7 +118,7 @@ func TestADeletionThatIsKilledIsWholeOrNot(t *testing.T) {
 
 // A message is forgotten, and the page reports that nothing is left of it. About messages of other
 // users it reports nothing.
-func TestThePageTellsWhatIsLeftOfAText(t *testing.T) {
+func TestForget_pageTellsWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		f := e2etest.NewFarewell(t, database(t), 0)
@@ -166,7 +166,7 @@ func TestThePageTellsWhatIsLeftOfAText(t *testing.T) {
 
 // The pages of an account deletion in two languages and themes, on a phone and on a desktop; all
 // combinations if all tests are asked for. The screenshots are kept.
-func TestThePagesOfLeavingCanBeUsedByEverybody(t *testing.T) {
+func TestAccountDeletion_pagesForEverybody(t *testing.T) {
 	axe, err := os.ReadFile(filepath.Join(filepath.Dir(os.Getenv("EVERTHREAD_TEST_AIMOCK")), "../axe-core/axe.min.js"))
 	if err != nil {
 		t.Skip("axe-core is not there; `make test` installs it")

@@ -6,7 +6,7 @@ import "testing"
 
 // Items that the assistant noted are listed the same day and can be undone. A person can
 // correct items, and delete them for good.
-func TestMemoryIsCorrectedAndDeletedOnThePage(t *testing.T) {
+func TestMemory_correctedAndDeletedOnThePage(t *testing.T) {
 	v := newVisitor(t, "")
 	v.Look(360, "light", "en")
 	v.Send(`call memory_add {"content":"Has a grey cat"}`)

@@ -20,7 +20,7 @@ import (
 
 // Without network the page opens, says so, and stores messages: they are sent once, in
 // order, when the network is back, and signing out leaves nothing.
-func TestWhatIsWrittenWithoutNetworkIsSentOnce(t *testing.T) {
+func TestOffline_messagesAreSentOnce(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	w.UseModel(e2etest.StartModel(t, 0))
@@ -78,7 +78,7 @@ func TestWhatIsWrittenWithoutNetworkIsSentOnce(t *testing.T) {
 }
 
 // A person's stored messages are neither shown to another user nor sent for them.
-func TestWhatWaitsIsOfOnePerson(t *testing.T) {
+func TestOffline_messagesBelongToOnePerson(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start()
@@ -119,7 +119,7 @@ type conditions struct {
 }
 
 // An open page reports a lost network as soon as the browser notices.
-func TestAnOpenPageSaysThatTheNetworkIsGone(t *testing.T) {
+func TestOffline_openPageSaysSo(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start()
@@ -142,7 +142,7 @@ func TestAnOpenPageSaysThatTheNetworkIsGone(t *testing.T) {
 }
 
 // What is typed while a message is on its way is neither sent twice nor lost.
-func TestWhatIsTypedMeanwhileIsTheNextMessage(t *testing.T) {
+func TestComposer_typedMeanwhileIsTheNextMessage(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start()
@@ -174,7 +174,7 @@ func TestWhatIsTypedMeanwhileIsTheNextMessage(t *testing.T) {
 
 // A message that was stored although the browser saw an error, and was changed before it was
 // sent again, is not lost.
-func TestAMessageChangedAfterAnErrorArrives(t *testing.T) {
+func TestOffline_messageChangedAfterAnError(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start()
@@ -200,7 +200,7 @@ func TestAMessageChangedAfterAnErrorArrives(t *testing.T) {
 }
 
 // The first sign-in asks for the time zone, and stores the answer.
-func TestSigningInAsksWhichClock(t *testing.T) {
+func TestSignIn_asksTheTimeZone(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	w.Env = append(w.Env, "EVERTHREAD_DEFAULT_TIMEZONE=Europe/Paris")

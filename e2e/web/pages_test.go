@@ -279,7 +279,7 @@ func (v *gallery) illustrate(p *e2etest.Tab) {
 
 // Every page on a phone, a tablet and desktops, light and dark, in every language, is
 // accessible, and nothing is cut off. The screenshots are kept.
-func TestEveryPageCanBeUsedByEverybody(t *testing.T) {
+func TestPages_usableByEverybody(t *testing.T) {
 	axe, err := os.ReadFile(filepath.Join(filepath.Dir(os.Getenv("EVERTHREAD_TEST_AIMOCK")), "../axe-core/axe.min.js"))
 	if err != nil {
 		t.Skip("axe-core is not there; `make test` installs it")

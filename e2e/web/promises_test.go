@@ -10,7 +10,7 @@ import (
 
 // Promises are shown next to the day and can be settled there, on a phone in a strip that opens.
 // Every open page shows it immediately.
-func TestPromisesAreSettledBesideTheDay(t *testing.T) {
+func TestPromises_settledBesideTheDay(t *testing.T) {
 	v := newVisitor(t, "")
 	v.Look(1280, "light", "en")
 	v.Open("/")

@@ -14,7 +14,7 @@ import (
 
 // A phone opens the page at the newest message, or at the first unread one; earlier
 // messages are loaded by scrolling up; no summary hides any.
-func TestAPersonReadsOn(t *testing.T) {
+func TestReading_resumesAtTheUnread(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		v := newVisitor(t, database(t), "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0")
 		v.Open("/threads") // so that nothing counts as read

@@ -25,7 +25,7 @@ const scanned = "cookieflags,crlf,csp,exec,file,http_headers,permanentxss,redire
 var beside = []string{"X-XSS-Protection is not set", "Strict-Transport-Security is not set", "Secure flag is not set"}
 
 // A scanner crawls the page with a session, and finds nothing.
-func TestAScannerFindsNothing(t *testing.T) {
+func TestScanner_findsNothing(t *testing.T) {
 	t.Parallel()
 	wapiti, err := exec.LookPath("wapiti")
 	if err != nil {

@@ -81,7 +81,7 @@ func (h *haunted) summarize() {
 
 // No text of people or models runs as a page's script, including scripts that the page's policy
 // would block. Without all tests a text is either searched for or the code of a link.
-func TestNothingThatIsWrittenRuns(t *testing.T) {
+func TestWeb_runsNoWrittenScript(t *testing.T) {
 	h := newHaunted(t)
 	p := h.g.NewTab(t).Allow("status of 404")
 	p.Do(e2etest.Command(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{

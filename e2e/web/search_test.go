@@ -10,7 +10,7 @@ import (
 )
 
 // A search is narrowed, read, opened in place, and restored by going back.
-func TestASearchIsNarrowedAndComesBack(t *testing.T) {
+func TestSearch_narrowedAndRestored(t *testing.T) {
 	v := newVisitor(t, "")
 	v.Look(360, "light", "en")
 	v.Send("https://example.org/" + strings.Repeat("x", 150)) // stands beside the hit

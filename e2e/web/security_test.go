@@ -40,7 +40,7 @@ var changes = map[string]url.Values{
 }
 
 // Requests of other sites' pages are refused, and no other site can frame the page.
-func TestAnotherPageCanDoNothing(t *testing.T) {
+func TestSecurity_otherSitesCanDoNothing(t *testing.T) {
 	w := e2etest.NewTown(t, "")
 	g := w.Start()
 	v := g.NewGuest(g.WebCode())
@@ -88,7 +88,7 @@ func TestAnotherPageCanDoNothing(t *testing.T) {
 }
 
 // The headers of every answer protect the page, and redirects stay on the site.
-func TestAnswersGiveBrowsersNoOpening(t *testing.T) {
+func TestSecurity_headersAndRedirects(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start()
@@ -135,7 +135,7 @@ func TestAnswersGiveBrowsersNoOpening(t *testing.T) {
 }
 
 // Guessing is stopped, without affecting others.
-func TestGuessingIsStopped(t *testing.T) {
+func TestSignIn_stopsGuessing(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start()
@@ -187,7 +187,7 @@ func TestGuessingIsStopped(t *testing.T) {
 }
 
 // A client that does not finish a request is disconnected, and others are served meanwhile.
-func TestHalfARequestHoldsNobodyUp(t *testing.T) {
+func TestServer_halfARequestHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start()
@@ -208,7 +208,7 @@ func TestHalfARequestHoldsNobodyUp(t *testing.T) {
 }
 
 // A user finds nothing of another's by any id.
-func TestAnotherUsersNumbersAreNotFound(t *testing.T) {
+func TestWeb_findsNoIDsOfOthers(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
@@ -282,7 +282,7 @@ func TestAnotherUsersNumbersAreNotFound(t *testing.T) {
 }
 
 // A key that is revoked during a request gets this answer, and no other one.
-func TestARevokedKeyEndsWithItsRequest(t *testing.T) {
+func TestAPIKey_revokedDuringARequest(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	w.UseModel(e2etest.StartModel(t, 60*time.Millisecond))
@@ -316,7 +316,7 @@ func TestARevokedKeyEndsWithItsRequest(t *testing.T) {
 }
 
 // A page whose session ends gets no more updates, and says so.
-func TestASessionThatEndsEndsItsStream(t *testing.T) {
+func TestSession_endEndsItsStream(t *testing.T) {
 	w := e2etest.NewTown(t, "")
 	w.UseModel(e2etest.StartModel(t, 60*time.Millisecond))
 	g := w.Start()
@@ -340,7 +340,7 @@ func TestASessionThatEndsEndsItsStream(t *testing.T) {
 }
 
 // Two processes on one database: an open page of one shows the other's work as it happens.
-func TestAPageSeesWhatAnotherProcessDoes(t *testing.T) {
+func TestWeb_showsWorkOfAnotherProcess(t *testing.T) {
 	w := e2etest.NewTown(t, e2etest.NewStore(t))
 	w.UseModel(e2etest.StartModel(t, 40*time.Millisecond))
 	w.Env = append(w.Env, "EVERTHREAD_CHANNELS_TELEGRAM_MODE=polling")

@@ -14,7 +14,7 @@ import (
 
 // Name, zone and language share one Save, the browser's zone is suggested, and the owner
 // tries a channel and sees the stored data without a terminal.
-func TestTheOwnerSetsThingsUpOnThePage(t *testing.T) {
+func TestSettings_ownerSetsThingsUp(t *testing.T) {
 	t.Parallel()
 	w := e2etest.NewTown(t, "")
 	g := w.Start()

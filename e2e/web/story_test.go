@@ -42,7 +42,7 @@ func newVisitor(t *testing.T, database string, env ...string) *visitor {
 }
 
 // The story of the web page from end to end: from the link in the log to the next day.
-func TestAPersonSeesAndSteersTheConversationOnThePage(t *testing.T) {
+func TestWeb_story(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		v := newVisitor(t, database(t))
 		v.linkWorksOnce()

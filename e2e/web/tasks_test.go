@@ -155,7 +155,7 @@ func (v *visitor) touches(on bool) {
 }
 
 // The tasks of a chat page in docs/ten-tasks.md take at most three actions each.
-func TestTenTasksTakeThreeActionsAtMost(t *testing.T) {
+func TestTenTasks_threeActionsAtMost(t *testing.T) {
 	v := newVisitor(t, "", "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0")
 	v.Look(1280, "light", "en")
 	v.Open("/")

@@ -39,9 +39,9 @@ var phone = []deed{
 
 // Everything on the page works by touch alone on a small phone. Targets are visible, not
 // covered, and large enough or far enough from others. Keys (the shortcuts that
-// TestTheListOfKeysIsTrue presses) are only another way to the same actions.
+// TestKeys_listIsTrue presses) are only another way to the same actions.
 // One page on SQLite is enough, as the page knows nothing about the database.
-func TestEverythingIsDoneByTouch(t *testing.T) {
+func TestWeb_everythingByTouch(t *testing.T) {
 	if !fulltest.Asked() {
 		t.Skip("it takes long beside the same by keys: EVERTHREAD_TEST_ALL=1 runs it, and so does CI=true make test")
 	}
@@ -55,7 +55,7 @@ func TestEverythingIsDoneByTouch(t *testing.T) {
 }
 
 // On a phone Enter starts a new line, and the button sends the message.
-func TestAPhoneSendsByTheButton(t *testing.T) {
+func TestComposer_phoneSendsByTheButton(t *testing.T) {
 	v := newPhone(t)
 	v.run(t, signsIn)
 	v.run(t, phone)
@@ -69,7 +69,7 @@ func TestAPhoneSendsByTheButton(t *testing.T) {
 }
 
 // The actions that a tap on the newest answer shows are seen, not behind the composer.
-func TestTheActionsOfTheNewestAnswerAreSeen(t *testing.T) {
+func TestActions_ofTheNewestAnswerAreSeen(t *testing.T) {
 	v := newPhone(t)
 	v.run(t, signsIn)
 	v.run(t, phone)

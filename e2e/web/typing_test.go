@@ -23,7 +23,7 @@ func (v *visitor) types(text string) {
 }
 
 // Typing writes a message, wherever the focus is: no letter asks the model, changes, copies or sends anything.
-func TestLettersAreOnlyWritten(t *testing.T) {
+func TestTyping_onlyWrites(t *testing.T) {
 	v := newVisitor(t, "", "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0")
 	v.Look(1280, "light", "en")
 	v.Send("hi")
@@ -72,7 +72,7 @@ func TestLettersAreOnlyWritten(t *testing.T) {
 }
 
 // A long paste arrives whole, is folded, and search leads to the place that it found.
-func TestALongPasteIsWhole(t *testing.T) {
+func TestComposer_longPasteIsWhole(t *testing.T) {
 	v := newVisitor(t, "", "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0")
 	v.Look(1280, "light", "en")
 	pasted := func(n int) string {
@@ -112,7 +112,7 @@ func TestALongPasteIsWhole(t *testing.T) {
 }
 
 // A field with a limit says so when more is typed or pasted, keeps all of it, and sends nothing.
-func TestAFieldKeepsWhatIsTooLong(t *testing.T) {
+func TestFields_keepWhatIsTooLong(t *testing.T) {
 	v := newVisitor(t, "")
 	for _, one := range []struct {
 		path, field string
@@ -135,7 +135,7 @@ func TestAFieldKeepsWhatIsTooLong(t *testing.T) {
 
 // A message sent while an answer is written stays below it, also after a reload; a stopped answer says so; a notice of
 // a failure stays with its question.
-func TestAConversationStaysInOrder(t *testing.T) {
+func TestMessages_stayInOrder(t *testing.T) {
 	v := newVisitor(t, "", "EVERTHREAD_TURN_DEBOUNCE=0s", "EVERTHREAD_TURN_JOIN=0s", "EVERTHREAD_TURN_GIVE_UP_AFTER=1s",
 		"EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0", "EVERTHREAD_SUMMARIES_AFTER_MESSAGES=100000")
 	v.Look(1280, "light", "en")
@@ -188,7 +188,7 @@ func quoted(texts []string) (out []string) {
 
 // The list of commands closes when a command is sent; a picture in the composer is small and seen; the calendar knows
 // the first message of a day; too many files are all kept until some are removed.
-func TestTheComposerShowsWhatItHolds(t *testing.T) {
+func TestComposer_showsWhatItHolds(t *testing.T) {
 	v := newVisitor(t, "", "EVERTHREAD_TURN_DEBOUNCE=0s")
 	v.Look(1280, "light", "en")
 	v.Press(".days", "Pick date")

@@ -14,7 +14,7 @@ import (
 
 // A voice note is recorded in the composer, transcribed, answered, also by voice, and
 // played; the answer is read out in its language. A discarded recording is not sent.
-func TestSomebodySpeaksOnThePage(t *testing.T) {
+func TestVoice_onThePage(t *testing.T) {
 	t.Parallel()
 	scribe := e2etest.NewScribe(t)
 	scribe.Words = "bring the red umbrella"

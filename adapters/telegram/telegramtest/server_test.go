@@ -75,7 +75,7 @@ func served(t *testing.T) *Server {
 	return s
 }
 
-func TestOffsetConfirms(t *testing.T) {
+func TestGetUpdates_offsetConfirms(t *testing.T) {
 	t.Parallel()
 	s := served(t)
 	for range 3 {
@@ -103,7 +103,7 @@ func TestOffsetConfirms(t *testing.T) {
 	}
 }
 
-func TestLongPollWakes(t *testing.T) {
+func TestGetUpdates_longPollWakes(t *testing.T) {
 	t.Parallel()
 	s := served(t)
 	got := make(chan result, 1)
@@ -118,7 +118,7 @@ func TestLongPollWakes(t *testing.T) {
 	}
 }
 
-func TestSecondPollerEndsFirst(t *testing.T) {
+func TestGetUpdates_secondPollerEndsTheFirst(t *testing.T) {
 	t.Parallel()
 	s := served(t)
 	got := make(chan result, 1)
@@ -152,7 +152,7 @@ func waitFor(t *testing.T, s *Server, what func() bool) {
 	}
 }
 
-func TestWebhookIsCalledUntilItAnswers(t *testing.T) {
+func TestWebhook_calledUntilItAnswers(t *testing.T) {
 	t.Parallel()
 	s := served(t)
 	var calls atomic.Int32
@@ -177,7 +177,7 @@ func TestWebhookIsCalledUntilItAnswers(t *testing.T) {
 	}
 }
 
-func TestRequestsAreChecked(t *testing.T) {
+func TestServer_checksRequests(t *testing.T) {
 	t.Parallel()
 	if !HasDescription() {
 		t.Skip("the description of the Bot API is not there: ../shared/data/telegram-bot-api-10.1.json")
@@ -207,7 +207,7 @@ func TestRequestsAreChecked(t *testing.T) {
 	}
 }
 
-func TestTextsAreChecked(t *testing.T) {
+func TestServer_checksTexts(t *testing.T) {
 	t.Parallel()
 	entity := func(kind string, offset, length int) Entity {
 		return Entity{Type: kind, Offset: offset, Length: length}
@@ -248,7 +248,7 @@ func manyEntities() []Entity {
 }
 
 // A third-party client that sends multipart works with the server.
-func TestForeignClient(t *testing.T) {
+func TestServer_foreignClient(t *testing.T) {
 	t.Parallel()
 	s := served(t)
 	b, err := bot.New(Token, bot.WithServerURL(s.URL()), bot.WithHTTPClient(time.Minute, s.client))
@@ -346,7 +346,7 @@ func form(t *testing.T, s *Server, method, field string, values map[string]strin
 	return r
 }
 
-func TestFilesAreKeptAndChecked(t *testing.T) {
+func TestServer_keepsAndChecksFiles(t *testing.T) {
 	t.Parallel()
 	s := New()
 	defer s.Close()

@@ -23,7 +23,7 @@ type letters struct{}
 // Count returns the length of a text.
 func (letters) Count(text string) int { return len(text) }
 
-func TestAMessageIsCopiedAsItWasWritten(t *testing.T) {
+func TestCopy_asWritten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -35,7 +35,7 @@ func TestAMessageIsCopiedAsItWasWritten(t *testing.T) {
 	w.Bob.SignedIn().Get(fmt.Sprintf("/m/%d/text", a)).Wants(t, http.StatusNotFound)
 }
 
-func TestAReplyQuotes(t *testing.T) {
+func TestReply_quotes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -63,7 +63,7 @@ func TestAReplyQuotes(t *testing.T) {
 	w.Bob.SignedIn().Post("/messages", foreign).Wants(t, http.StatusConflict, "was deleted")
 }
 
-func TestTheNewestIsAnsweredAgain(t *testing.T) {
+func TestAgain_answersTheNewest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -99,7 +99,7 @@ func TestTheNewestIsAnsweredAgain(t *testing.T) {
 	}
 }
 
-func TestWhatAnEarlierAnswerDidIsSaid(t *testing.T) {
+func TestAgain_saysWhatTheEarlierAnswerDid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -114,7 +114,7 @@ func TestWhatAnEarlierAnswerDidIsSaid(t *testing.T) {
 	page.Wants(t, 200, "What an earlier answer did is not undone: Set a reminder</span>")
 }
 
-func TestAnEditedMessageIsAnsweredAnew(t *testing.T) {
+func TestEdit_isAnsweredAnew(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *Options) { o.Tokens = letters{} })
 	p := w.Ana.SignedIn()
@@ -144,7 +144,7 @@ func TestAnEditedMessageIsAnsweredAnew(t *testing.T) {
 	}
 }
 
-func TestSendingIsUndone(t *testing.T) {
+func TestUnsend_undoesSending(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -166,8 +166,8 @@ func TestSendingIsUndone(t *testing.T) {
 	}
 }
 
-// TestOpenPagesFollowAnotherAnswer checks that a replaced entry is no longer in the order.
-func TestOpenPagesFollowAnotherAnswer(t *testing.T) {
+// TestLive_followsAnotherAnswer checks that a replaced entry is no longer in the order.
+func TestLive_followsAnotherAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Follows()
@@ -188,15 +188,15 @@ func TestOpenPagesFollowAnotherAnswer(t *testing.T) {
 	}
 }
 
-func TestCommandsAreListed(t *testing.T) {
+func TestCommands_areListed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
 	p.Get("/commands").Wants(t, 200, "<dt>/today</dt><dd>", "<dt>/forget</dt><dd>")
 }
 
-// TestTheKeysAreTrue compares the keys listed on the page with those in its scripts.
-func TestTheKeysAreTrue(t *testing.T) {
+// TestKeys_listIsTrue compares the keys listed on the page with those in its scripts.
+func TestKeys_listIsTrue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	page := w.Ana.SignedIn().Get("/").Body

@@ -24,7 +24,7 @@ func (r rebuilder) Rebuild(context.Context, core.UserID, *store.Snapshot) ([]cor
 	return r()
 }
 
-func TestWhyDidItSayThat(t *testing.T) {
+func TestWhy_showsThePrompt(t *testing.T) {
 	t.Parallel()
 	broken := false
 	w := newWorld(t, func(o *Options) {
@@ -52,7 +52,7 @@ func TestWhyDidItSayThat(t *testing.T) {
 	part.Lacks(t, "<html", "<nav")
 }
 
-func TestRememberThis(t *testing.T) {
+func TestRemember_fromAMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -76,7 +76,7 @@ func TestRememberThis(t *testing.T) {
 	p.Post("/m/1/remember", url.Values{"text": {"x"}, "type": {"nonsense"}}).Wants(t, http.StatusUnprocessableEntity)
 }
 
-func TestForgettingIsAskedFor(t *testing.T) {
+func TestForget_asksFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -155,7 +155,7 @@ func TestSearch(t *testing.T) {
 	p.Get("/search").Wants(t, 200, "Try the words that were used")
 }
 
-func TestThreadsAreFoundToo(t *testing.T) {
+func TestSearch_findsThreads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -176,7 +176,7 @@ func TestThreadsAreFoundToo(t *testing.T) {
 	p.Get("/search?q=tomato&kind=summary").Wants(t, 200, "Nothing that matches your filters")
 }
 
-func TestASnippetIsReadAsItIsShown(t *testing.T) {
+func TestSearch_snippetReadsAsShown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()

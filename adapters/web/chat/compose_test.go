@@ -23,7 +23,7 @@ import (
 
 const nonce = "aaaabbbbccccddddeeee"
 
-func TestAMessageIsSentWithoutAScript(t *testing.T) {
+func TestCompose_withoutAScript(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -41,7 +41,7 @@ func TestAMessageIsSentWithoutAScript(t *testing.T) {
 	}
 }
 
-func TestAFormThatIsSentTwiceIsOneMessage(t *testing.T) {
+func TestCompose_formSentTwiceIsOneMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -62,7 +62,7 @@ func TestAFormThatIsSentTwiceIsOneMessage(t *testing.T) {
 	}
 }
 
-func TestFilesComeWithAMessage(t *testing.T) {
+func TestCompose_files(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -86,7 +86,7 @@ func TestFilesComeWithAMessage(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooMuchIsRefused(t *testing.T) {
+func TestCompose_refusesTooMuch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -109,7 +109,7 @@ func TestWhatIsTooMuchIsRefused(t *testing.T) {
 }
 
 // A text of any length arrives whole: in the message, or as a text file beside its first line.
-func TestALongTextArrivesWhole(t *testing.T) {
+func TestCompose_longTextArrivesWhole(t *testing.T) {
 	t.Parallel()
 	long := func(begin string, n int) string { return begin + strings.Repeat("word ", n/5) + "THE-END." }
 	for name, one := range map[string]struct{ text, stays string }{
@@ -140,7 +140,7 @@ func TestALongTextArrivesWhole(t *testing.T) {
 }
 
 // No page cuts off what a person types: each limit is an error with a number, and the message is not stored.
-func TestALimitIsNamed(t *testing.T) {
+func TestCompose_namesItsLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -160,7 +160,7 @@ func TestALimitIsNamed(t *testing.T) {
 }
 
 // A search of the conversation says that memory has something, and leads there.
-func TestASearchNamesMemory(t *testing.T) {
+func TestSearch_namesMemory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -174,7 +174,7 @@ func TestASearchNamesMemory(t *testing.T) {
 }
 
 // A message of the person's of many screens is folded, without a script too; an answer is not.
-func TestALongMessageIsFolded(t *testing.T) {
+func TestMessages_longIsFolded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -191,7 +191,7 @@ func TestALongMessageIsFolded(t *testing.T) {
 	}
 }
 
-func TestTheScriptIsAnsweredWithData(t *testing.T) {
+func TestCompose_scriptGetsData(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -220,7 +220,7 @@ func TestTheScriptIsAnsweredWithData(t *testing.T) {
 	}
 }
 
-func TestThreads(t *testing.T) {
+func TestThreads_byModelName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -264,7 +264,7 @@ func TestThreads(t *testing.T) {
 	p.Post(at+"/edit", url.Values{"title": {"again"}}).Wants(t, 404)
 }
 
-func TestAContinuousMessageDoesNotFollowTheDoor(t *testing.T) {
+func TestThreads_continuousIgnoresTheDoor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -274,7 +274,7 @@ func TestAContinuousMessageDoesNotFollowTheDoor(t *testing.T) {
 	p.Get("/").Wants(t, 200, "to the continuous one")
 }
 
-func TestStopAndRetry(t *testing.T) {
+func TestTurn_stopAndRetry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -311,7 +311,7 @@ func commitFailed(p *webtest.Person, t *core.Turn) error {
 	return err
 }
 
-func TestMediaIsOnesOwnAndHarmless(t *testing.T) {
+func TestMedia_ownAndHarmless(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -365,9 +365,9 @@ func TestMediaIsOnesOwnAndHarmless(t *testing.T) {
 	p.Get("/media/1/0").Wants(t, http.StatusNotFound)
 }
 
-// TestAMessageIsTakenOnceItIsStored checks that a message that could not be stored is reported as
+// TestCompose_takenOnceStored checks that a message that could not be stored is reported as
 // such, and is stored once when it is sent again.
-func TestAMessageIsTakenOnceItIsStored(t *testing.T) {
+func TestCompose_takenOnceStored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -381,7 +381,7 @@ func TestAMessageIsTakenOnceItIsStored(t *testing.T) {
 	}
 }
 
-func TestAVoiceNoteIsSent(t *testing.T) {
+func TestCompose_voiceNote(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()

@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/core/store"
 )
 
-func TestTodayShowsWhatWasSaid(t *testing.T) {
+func TestDay_showsWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -28,7 +28,7 @@ func TestTodayShowsWhatWasSaid(t *testing.T) {
 	}
 }
 
-func TestAnEmptyDaySaysWhatToDo(t *testing.T) {
+func TestDay_emptySaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -40,7 +40,7 @@ func TestAnEmptyDaySaysWhatToDo(t *testing.T) {
 	p.Get("/day/2026-01-30").Wants(t, 200, "Nothing was said on this day", "Pick another date")
 }
 
-func TestADayHoldsWhatTheStoreSays(t *testing.T) {
+func TestDay_holdsWhatTheStoreSays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -65,7 +65,7 @@ func TestADayHoldsWhatTheStoreSays(t *testing.T) {
 	}
 }
 
-func TestTheZoneDecidesTheClock(t *testing.T) {
+func TestDay_zoneDecidesTheClock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -77,7 +77,7 @@ func TestTheZoneDecidesTheClock(t *testing.T) {
 		"Pourquoi a-t-il dit cela\u00a0?")
 }
 
-func TestASummaryHidesNoMessage(t *testing.T) {
+func TestSummary_hidesNoMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -105,7 +105,7 @@ func TestASummaryHidesNoMessage(t *testing.T) {
 	}
 }
 
-func TestPagesOfALongDay(t *testing.T) {
+func TestDay_longInPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -149,7 +149,7 @@ func TestPagesOfALongDay(t *testing.T) {
 	}
 }
 
-func TestMessagesSayWhatBecameOfThem(t *testing.T) {
+func TestMessages_sayWhatBecameOfThem(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -162,7 +162,7 @@ func TestMessagesSayWhatBecameOfThem(t *testing.T) {
 	p.Get("/").Wants(t, 200, "failed (the chat was deleted)")
 }
 
-func TestMessagesOfAllKinds(t *testing.T) {
+func TestMessages_allKinds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -196,7 +196,7 @@ func TestMessagesOfAllKinds(t *testing.T) {
 	p.Get("/").Wants(t, 200, `class="entry command user"`, "/today", `class="entry notice system"`, "Nothing yet.")
 }
 
-func TestEditedAndDeleted(t *testing.T) {
+func TestMessages_editedAndDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -225,7 +225,7 @@ func TestEditedAndDeleted(t *testing.T) {
 	p.Get("/").Lacks(t, "Forgotten.")
 }
 
-func TestTheSummaryAndItsStates(t *testing.T) {
+func TestSummary_states(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -278,7 +278,7 @@ func TestSummary_settledLoopReopens(t *testing.T) {
 	w.Bob.SignedIn().Post(path, nil).Wants(t, http.StatusNotFound)
 }
 
-func TestTheCalendarOfAYear(t *testing.T) {
+func TestCalendar_year(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()

@@ -11,8 +11,8 @@ import (
 
 var again = flag.Bool("update", false, "write the golden files again")
 
-// TestPagesAreAsTheyWere compares pages with those in testdata.
-func TestPagesAreAsTheyWere(t *testing.T) {
+// TestPages_golden compares pages with those in testdata.
+func TestPages_golden(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()

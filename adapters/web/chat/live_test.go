@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-func TestAPageFollows(t *testing.T) {
+func TestLive_pageFollows(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Follows()
@@ -76,7 +76,7 @@ func TestAPageFollows(t *testing.T) {
 	}
 }
 
-func TestNothingIsMissedInBetween(t *testing.T) {
+func TestLive_missesNothingInBetween(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Follows()
@@ -105,7 +105,7 @@ func TestNothingIsMissedInBetween(t *testing.T) {
 	s.Until("state", "entry")
 }
 
-func TestTheFirstWordComesAtOnce(t *testing.T) {
+func TestLive_firstWordAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Follows()
@@ -125,7 +125,7 @@ func TestTheFirstWordComesAtOnce(t *testing.T) {
 	}
 }
 
-func TestPreviewsStayInTheirPlace(t *testing.T) {
+func TestLive_previewsStayInTheirPlace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Follows()
@@ -164,7 +164,7 @@ func TestPreviewsStayInTheirPlace(t *testing.T) {
 	}
 }
 
-func TestUpdatesEndWithTheSession(t *testing.T) {
+func TestLive_endsWithTheSession(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Follows()
@@ -177,7 +177,7 @@ func TestUpdatesEndWithTheSession(t *testing.T) {
 	<-s.Ended
 }
 
-func TestUpdatesEndWithTheProcess(t *testing.T) {
+func TestLive_endsWithTheProcess(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Follows()
@@ -195,7 +195,7 @@ func TestUpdatesEndWithTheProcess(t *testing.T) {
 	}
 }
 
-func TestOpenPagesAreCounted(t *testing.T) {
+func TestLive_countsOpenPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *Options) { o.LivePages = 2 })
 	p := w.Ana.SignedIn()
@@ -218,7 +218,7 @@ func TestOpenPagesAreCounted(t *testing.T) {
 	}
 }
 
-func TestUpdatesNeedASession(t *testing.T) {
+func TestLive_needsASession(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	if got := w.Ana.Watch("/live", ""); got.Status != http.StatusUnauthorized {

@@ -8,8 +8,8 @@ import (
 	"github.com/everthread/everthread/core/text/markup"
 )
 
-// TestMarkdownDoesNotExplode checks that output is at most a constant factor longer than its text.
-func TestMarkdownDoesNotExplode(t *testing.T) {
+// TestMarkdown_doesNotExplode checks that output is at most a constant factor longer than its text.
+func TestMarkdown_doesNotExplode(t *testing.T) {
 	t.Parallel()
 	table := func(columns, rows int, row string) string {
 		return strings.Repeat("|a", columns) + "|\n" + strings.Repeat("|-", columns) + "|\n" + strings.Repeat(row, rows)

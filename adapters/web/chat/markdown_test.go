@@ -67,7 +67,7 @@ func TestMarkdown(t *testing.T) {
 }
 
 // Search results are quoted with their markup escaped.
-func TestANoticeHoldsNoFormulas(t *testing.T) {
+func TestMarkdown_noticeWithoutFormulas(t *testing.T) {
 	t.Parallel()
 	const want = "<p><strong>Found</strong> the deposit? [document lease.pdf] (x) $a$</p>"
 	if got := strings.TrimSpace(string(newMarkdown().notice(
@@ -76,7 +76,7 @@ func TestANoticeHoldsNoFormulas(t *testing.T) {
 	}
 }
 
-func TestFormulas(t *testing.T) {
+func TestMarkdown_formulas(t *testing.T) {
 	t.Parallel()
 	m := newMarkdown()
 	in := func(tex string) string { return `<span class="math">` + tex + `</span>` }
@@ -105,8 +105,8 @@ func TestFormulas(t *testing.T) {
 	}
 }
 
-// TestColoursAreBounded checks that long or hostile code is shown without colours.
-func TestColoursAreBounded(t *testing.T) {
+// TestMarkdown_coloursAreBounded checks that long or hostile code is shown without colours.
+func TestMarkdown_coloursAreBounded(t *testing.T) {
 	t.Parallel()
 	m := newMarkdown()
 	for name, body := range map[string]string{
@@ -133,7 +133,7 @@ func TestColoursAreBounded(t *testing.T) {
 	}
 }
 
-func TestReferencesLead(t *testing.T) {
+func TestMarkdown_referencesLead(t *testing.T) {
 	t.Parallel()
 	m := newMarkdown()
 	for md, want := range map[string]string{
@@ -150,8 +150,8 @@ func TestReferencesLead(t *testing.T) {
 	}
 }
 
-// TestMarkdownIsQuick checks that no input delays a page.
-func TestMarkdownIsQuick(t *testing.T) {
+// TestMarkdown_isQuick checks that no input delays a page.
+func TestMarkdown_isQuick(t *testing.T) {
 	t.Parallel()
 	m := newMarkdown()
 	timed := func(text string) time.Duration {

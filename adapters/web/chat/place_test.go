@@ -8,7 +8,7 @@ import (
 )
 
 // A page shows messages in the order in which they make sense, whatever was read when.
-func TestMessagesStandInOrder(t *testing.T) {
+func TestMessages_standInOrder(t *testing.T) {
 	t.Parallel()
 	said := func(id core.MessageID, role core.Role, kind core.MessageKind, second, position int64) core.Message {
 		return core.Message{ID: id, Role: role, Kind: kind, SentAt: time.Unix(second, 0), Position: position * 1e6}

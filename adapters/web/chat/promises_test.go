@@ -39,7 +39,7 @@ func acts(p *webtest.Person, effects ...core.Effect) {
 	p.Must(err)
 }
 
-func TestPromisesStandBesideTheDay(t *testing.T) {
+func TestPromises_besideTheDay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()
@@ -80,7 +80,7 @@ func TestPromisesStandBesideTheDay(t *testing.T) {
 	p.Get("/").Lacks(t, "This evening")
 }
 
-func TestAPageFollowsPromises(t *testing.T) {
+func TestPromises_openPageFollows(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Follows()
@@ -101,9 +101,9 @@ func TestAPageFollowsPromises(t *testing.T) {
 	}
 }
 
-// TestTasksStandBesideTheDay checks that tasks are listed with their next time and the results of
+// TestTasks_besideTheDay checks that tasks are listed with their next time and the results of
 // their last runs, and can be cancelled and resumed there.
-func TestTasksStandBesideTheDay(t *testing.T) {
+func TestTasks_besideTheDay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.Ana.SignedIn()

@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/internal/fulltest"
 )
 
-func TestNothingThatSomebodyWroteRuns(t *testing.T) {
+func TestMarkdown_nothingWrittenRuns(t *testing.T) {
 	t.Parallel()
 	all := webtest.Payloads()
 	if len(all) < 60 {

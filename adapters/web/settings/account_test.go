@@ -13,9 +13,9 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// TestAPageOfSomebodyElseChangesNothing posts to every route of the page what a tab of an earlier person would post, in
+// TestForms_ofSomebodyElseChangeNothing posts to every route of the page what a tab of an earlier person would post, in
 // the browser of the next.
-func TestAPageOfSomebodyElseChangesNothing(t *testing.T) {
+func TestForms_ofSomebodyElseChangeNothing(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p, other := f.Ana.SignedIn(), strconv.FormatInt(int64(f.Bob.User.ID), 10)
@@ -38,8 +38,8 @@ func TestAPageOfSomebodyElseChangesNothing(t *testing.T) {
 	p.Get("/settings").Wants(t, http.StatusOK) // still signed in
 }
 
-// TestEveryFormNamesItsAccount checks that no form is without the field.
-func TestEveryFormNamesItsAccount(t *testing.T) {
+// TestForms_nameTheirAccount checks that no form is without the field.
+func TestForms_nameTheirAccount(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()

@@ -22,7 +22,7 @@ import (
 	"github.com/everthread/everthread/internal/fulltest"
 )
 
-func TestRequestsAreDecided(t *testing.T) {
+func TestAdmin_requestsAreDecided(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -71,7 +71,7 @@ func TestRequestsAreDecided(t *testing.T) {
 	}
 }
 
-func TestTheOwnerSeesWorkAndNoWords(t *testing.T) {
+func TestAdmin_seesWorkAndNoWords(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p, bob := f.Ana.SignedIn(), f.Bob
@@ -111,7 +111,7 @@ func TestTheOwnerSeesWorkAndNoWords(t *testing.T) {
 	}
 }
 
-func TestASignInLinkIsShownOnceAndWorks(t *testing.T) {
+func TestAdmin_signInLinkIsShownOnce(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -126,7 +126,7 @@ func TestASignInLinkIsShownOnceAndWorks(t *testing.T) {
 	}
 }
 
-func TestTheConfigurationIsChecked(t *testing.T) {
+func TestAdmin_checksTheConfiguration(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -137,7 +137,7 @@ func TestTheConfigurationIsChecked(t *testing.T) {
 	p.Post("/admin/check", nil).Wants(t, http.StatusTooManyRequests, "A check is already running")
 }
 
-func TestAdministrationIsTheOwnersOnly(t *testing.T) {
+func TestAdmin_isTheOwnersOnly(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	bob := f.Bob.SignedIn()
@@ -161,9 +161,9 @@ func TestAdministrationIsTheOwnersOnly(t *testing.T) {
 	}
 }
 
-// TestNobodyChangesAnothersThings requests everything of Bob's as Ana, who runs the
+// TestGuard_nobodyChangesAnothersThings requests everything of Bob's as Ana, who runs the
 // gateway.
-func TestNobodyChangesAnothersThings(t *testing.T) {
+func TestGuard_nobodyChangesAnothersThings(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	bob, ana := f.Bob.SignedIn(), f.Ana.SignedIn()
@@ -201,9 +201,9 @@ func TestNobodyChangesAnothersThings(t *testing.T) {
 	bob.Get("/memory").Wants(t, 200, "secret")
 }
 
-// TestTheOfficeIsGuarded checks that pages have their headers and no inline script, and that
+// TestGuard_headersAndOrigins checks that pages have their headers and no inline script, and that
 // changes are accepted from our own pages only.
-func TestTheOfficeIsGuarded(t *testing.T) {
+func TestGuard_headersAndOrigins(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -239,8 +239,8 @@ func TestTheOfficeIsGuarded(t *testing.T) {
 	}
 }
 
-// TestNamesOfThingsRunNowhere uses hostile text for every name that people choose.
-func TestNamesOfThingsRunNowhere(t *testing.T) {
+// TestNames_runNowhere uses hostile text for every name that people choose.
+func TestNames_runNowhere(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p, bob := f.Ana.SignedIn(), f.Bob
@@ -291,7 +291,7 @@ func TestNamesOfThingsRunNowhere(t *testing.T) {
 	p.Post("/admin/users/"+fmt.Sprint(p.User.ID)+"/link", nil).Harmless(t, "a link")
 }
 
-func TestTheOwnerSeesHowChannelsAreSetUpAndWhatIsKept(t *testing.T) {
+func TestAdmin_showsChannelsAndData(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -306,7 +306,7 @@ func TestTheOwnerSeesHowChannelsAreSetUpAndWhatIsKept(t *testing.T) {
 	f.Bob.SignedIn().Post("/admin/channels/telegram/check", nil).Wants(t, http.StatusNotFound)
 }
 
-func TestTheOwnerTriesAChannelBeforeItIsConfigured(t *testing.T) {
+func TestAdmin_triesAChannel(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()

@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core/store"
 )
 
-func TestMemoryIsListedAndNarrowed(t *testing.T) {
+func TestMemory_listedAndNarrowed(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -52,7 +52,7 @@ func TestMemoryIsListedAndNarrowed(t *testing.T) {
 	f.Bob.SignedIn().Get("/memory?archived=1").Lacks(t, "aisle", "tomatoes", "Lyon", "Travel")
 }
 
-func TestMemoryHasPages(t *testing.T) {
+func TestMemory_pages(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -72,7 +72,7 @@ func TestMemoryHasPages(t *testing.T) {
 	p.Get("/memory?page=9999").Wants(t, 200, "Nothing here", "Show everything")
 }
 
-func TestItemsAreAddedArchivedAndRestored(t *testing.T) {
+func TestItems_addedArchivedRestored(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -105,7 +105,7 @@ func TestItemsAreAddedArchivedAndRestored(t *testing.T) {
 	p.Get("/memory").Wants(t, 200, "Restored.", `id="i`+id)
 }
 
-func TestVectorsAreSaidInWords(t *testing.T) {
+func TestItems_vectorsInWords(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -122,7 +122,7 @@ func TestVectorsAreSaidInWords(t *testing.T) {
 	p.Get("/settings").Wants(t, 200, "The gateway&#39;s own model is used for everyone: x (Ollama)")
 }
 
-func TestItemsAreCorrectedAndDeleted(t *testing.T) {
+func TestItems_correctedAndDeleted(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -150,7 +150,7 @@ func TestItemsAreCorrectedAndDeleted(t *testing.T) {
 	page.Lacks(t, "Lyon", "Nantes")
 }
 
-func TestWhatTheAssistantNotedTodayIsUndone(t *testing.T) {
+func TestItems_notedTodayIsUndone(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()

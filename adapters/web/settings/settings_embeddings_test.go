@@ -44,8 +44,8 @@ func (e *endpoint) asked() int {
 	return len(e.keys)
 }
 
-// TestPrivateAddressesAreRefused checks that nobody can make the gateway call its own network.
-func TestPrivateAddressesAreRefused(t *testing.T) {
+// TestEmbeddings_refusesPrivateAddresses checks that nobody can make the gateway call its own network.
+func TestEmbeddings_refusesPrivateAddresses(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -80,7 +80,7 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 	}
 }
 
-func TestAnEndpointIsTriedAndSaved(t *testing.T) {
+func TestEmbeddings_triedAndSaved(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	f.models.private = true
@@ -138,7 +138,7 @@ func TestAnEndpointIsTriedAndSaved(t *testing.T) {
 // unquote decodes the value of an attribute.
 func unquote(s string) string { return strings.ReplaceAll(s, "&#43;", "+") }
 
-func TestAChoiceIsChecked(t *testing.T) {
+func TestEmbeddings_choiceIsChecked(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -159,7 +159,7 @@ func TestAChoiceIsChecked(t *testing.T) {
 	}
 }
 
-func TestTheGatewaysOwnModelIsNotChangedHere(t *testing.T) {
+func TestEmbeddings_ownModelIsNotChanged(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t, func(o *Options) { o.Embeddings.(*fakeModels).system = "ollama/m@0" })
 	p := f.Ana.SignedIn()
@@ -188,7 +188,7 @@ func TestEmbeddings_ownerConfirmsAnotherModel(t *testing.T) {
 	after.Lacks(t, "/settings/embeddings/again")
 }
 
-func TestThePageSaysWhyThereIsNoVector(t *testing.T) {
+func TestEmbeddings_saysWhyThereIsNoVector(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t, func(o *Options) { o.Embeddings.(*fakeModels).system = "ollama/m@0" })
 	p := f.Ana.SignedIn()

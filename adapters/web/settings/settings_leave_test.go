@@ -21,7 +21,7 @@ import (
 	"github.com/everthread/everthread/core/store"
 )
 
-func TestADeletionIsShownAndProved(t *testing.T) {
+func TestAccountDeletion_isShownAndProved(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	a := f.Bob.SignedIn().Deletes()
@@ -36,7 +36,7 @@ func TestADeletionIsShownAndProved(t *testing.T) {
 	f.Bob.Deletes().Wants(t, http.StatusUnauthorized)
 }
 
-func TestADeletionThatFailsSaysWhatIsTrue(t *testing.T) {
+func TestAccountDeletion_failureSaysWhatIsTrue(t *testing.T) {
 	t.Parallel()
 	away := errors.New("the store is away")
 	for name, c := range map[string]struct {
@@ -77,9 +77,9 @@ func TestADeletionThatFailsSaysWhatIsTrue(t *testing.T) {
 	}
 }
 
-// TestADeletionGoesOnWithoutItsPage checks that closing the page does not stop a deletion, and that
+// TestAccountDeletion_goesOnWithoutItsPage checks that closing the page does not stop a deletion, and that
 // the page grows during it.
-func TestADeletionGoesOnWithoutItsPage(t *testing.T) {
+func TestAccountDeletion_goesOnWithoutItsPage(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Bob.SignedIn()
@@ -114,9 +114,9 @@ func TestADeletionGoesOnWithoutItsPage(t *testing.T) {
 	}
 }
 
-// TestADeletionEndsWithTheProcess checks that a deletion is rolled back when the process ends, and
+// TestAccountDeletion_endsWithTheProcess checks that a deletion is rolled back when the process ends, and
 // that no new one begins.
-func TestADeletionEndsWithTheProcess(t *testing.T) {
+func TestAccountDeletion_endsWithTheProcess(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Bob.SignedIn()
@@ -134,7 +134,7 @@ func TestADeletionEndsWithTheProcess(t *testing.T) {
 	p.Deletes().Wants(t, http.StatusServiceUnavailable, "is shutting down")
 }
 
-func TestWhatWasNotFinishedIsFinishedAtTheStart(t *testing.T) {
+func TestAccountDeletion_resumesAtTheStart(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	resumed := make(chan struct{}, 2)
@@ -147,9 +147,9 @@ func TestWhatWasNotFinishedIsFinishedAtTheStart(t *testing.T) {
 	f.Must(<-ended)
 }
 
-// TestALongStepGivesSignsOfLife checks that seconds are shown while rows are deleted, a step
+// TestAccountDeletion_longStepShowsSeconds checks that seconds are shown while rows are deleted, a step
 // without a count.
-func TestALongStepGivesSignsOfLife(t *testing.T) {
+func TestAccountDeletion_longStepShowsSeconds(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -193,7 +193,7 @@ func (r *recorder) Header() http.Header         { return r.header }
 func (r *recorder) Write(b []byte) (int, error) { return r.body.Write(b) }
 func (r *recorder) WriteHeader(int)             {}
 
-func TestAnExportSaysHowMuchItHolds(t *testing.T) {
+func TestExport_saysHowMuchItHolds(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -208,7 +208,7 @@ func TestAnExportSaysHowMuchItHolds(t *testing.T) {
 	p.Get("/settings").Wants(t, 200, "It will contain about 2 messages and 2 attachments (1.5\u00a0MB).")
 }
 
-func TestWhatIsLeftOfATextIsFound(t *testing.T) {
+func TestTraces_findWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()

@@ -24,7 +24,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-func TestTheProfileIsSet(t *testing.T) {
+func TestProfile_isSet(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -113,7 +113,7 @@ func TestSettings_modelsAndAllowedTools(t *testing.T) {
 	}
 }
 
-func TestChannelsAreSeenAndChanged(t *testing.T) {
+func TestChannels_seenAndChanged(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -153,7 +153,7 @@ func TestChannelsAreSeenAndChanged(t *testing.T) {
 	after.Lacks(t, `action="/settings/channels/`+fmt.Sprint(wa.ID)+"/")
 }
 
-func TestALinkCodeIsShownOnceAndWorks(t *testing.T) {
+func TestLink_codeIsShownOnce(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -175,7 +175,7 @@ func TestALinkCodeIsShownOnceAndWorks(t *testing.T) {
 	}
 }
 
-func TestAgentsAreTriedFirst(t *testing.T) {
+func TestAgents_areTriedFirst(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -210,7 +210,7 @@ func (f *office) told(p *webtest.Person, want string) {
 	}
 }
 
-func TestAPIKeysAreShownOnce(t *testing.T) {
+func TestAPIKeys_shownOnce(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Bob.SignedIn()
@@ -241,7 +241,7 @@ func TestAPIKeysAreShownOnce(t *testing.T) {
 	p.Post("/settings/keys/"+fmt.Sprint(k.ID)+"/revoke", nil).Wants(t, http.StatusNotFound)
 }
 
-func TestSessionsAreSeenAndEnded(t *testing.T) {
+func TestSessions_seenAndEnded(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -276,7 +276,7 @@ func TestSessionsAreSeenAndEnded(t *testing.T) {
 	f.Bob.Get("/settings").Wants(t, 200)
 }
 
-func TestUsageIsShownAgainstTheBudget(t *testing.T) {
+func TestUsage_againstTheBudget(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -295,7 +295,7 @@ func TestUsageIsShownAgainstTheBudget(t *testing.T) {
 	p.Get("/settings").Wants(t, 200, "Today: 3,500 tokens.")
 }
 
-func TestEverythingCanBeTakenAway(t *testing.T) {
+func TestExport_allCanBeTakenAway(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
@@ -348,7 +348,7 @@ func TestEverythingCanBeTakenAway(t *testing.T) {
 	}
 }
 
-func TestAnExportIsAskedForOnThePageWhereThereIsNoOtherWayIn(t *testing.T) {
+func TestExport_onlyThePageCanConfirm(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	f.People.Channels = noChannels{}
@@ -389,7 +389,7 @@ type noChannels struct{ core.Channels }
 // Capabilities returns none.
 func (noChannels) Capabilities(string) core.Capabilities { return core.Capabilities{} }
 
-func TestEverythingCanBeDeleted(t *testing.T) {
+func TestAccountDeletion_allIsDeleted(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	f.Ana.SignedIn().Post("/settings/delete", url.Values{"word": {"DELETE"}}).Wants(t, http.StatusConflict,

@@ -6,7 +6,7 @@ import (
 	"github.com/everthread/everthread/core/store/sqlstore"
 )
 
-func TestEveryPlaceOfWordsHasAName(t *testing.T) {
+func TestTraces_everyPlaceHasAName(t *testing.T) {
 	for _, lang := range []string{"en", "fr"} {
 		for _, table := range sqlstore.Tables() {
 			if len(table.Words) > 0 && say(lang).Settings.Places[table.Name] == "" {

@@ -9,7 +9,7 @@ import (
 
 // Standing instructions are listed, added and removed on the memory and settings pages,
 // each with one click. Nobody sees or removes those of others.
-func TestWhatIsWantedAlwaysIsListedAddedAndRemoved(t *testing.T) {
+func TestStanding_listedAddedRemoved(t *testing.T) {
 	t.Parallel()
 	for _, page := range []string{"/memory", "/settings"} {
 		t.Run(strings.TrimPrefix(page, "/"), func(t *testing.T) {

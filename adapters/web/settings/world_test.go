@@ -325,8 +325,8 @@ func (f *office) asks(name string) string {
 	return code
 }
 
-// TestTheOfficeIsAsItWas compares the pages with those in testdata.
-func TestTheOfficeIsAsItWas(t *testing.T) {
+// TestPages_golden compares the pages with those in testdata.
+func TestPages_golden(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()

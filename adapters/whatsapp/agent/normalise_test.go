@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the wanted output of golden files
 var testKey = Key{ID: 7, User: 3, CreatedAt: time.Unix(1789999999, 500)}
 
 // Each file holds the answer to a poll, followed by the expected result.
-func TestNormaliseGolden(t *testing.T) {
+func TestNormalise_golden(t *testing.T) {
 	adaptertest.Golden(t, *update, func(raw []byte) string {
 		var got strings.Builder
 		out := Normalise(testKey, raw, time.Unix(1790000999, 0))

@@ -108,7 +108,7 @@ func (p *scene) said(t *testing.T, want ...string) {
 	until(t, strings.Join(want, ", "), func() bool { return slices.Equal(p.b.texts(), want) })
 }
 
-func TestCursorIsKeptExactly(t *testing.T) {
+func TestPoll_cursorIsKeptExactly(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	p.s.Say(keyOfAlex.Secret, "one")
@@ -131,7 +131,7 @@ func TestCursorIsKeptExactly(t *testing.T) {
 }
 
 // Reading removes a message, so it follows the storing of the cursor.
-func TestReadsAfterCursorIsStored(t *testing.T) {
+func TestPoll_readsAfterTheCursorIsStored(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	p.kept.mu.Lock()
@@ -151,7 +151,7 @@ func TestReadsAfterCursorIsStored(t *testing.T) {
 }
 
 // A poll that takes over ends when another process gets the account.
-func TestFencedPollerStops(t *testing.T) {
+func TestPoll_fencedStops(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	p.kept.err = core.ErrFenced
@@ -162,7 +162,7 @@ func TestFencedPollerStops(t *testing.T) {
 	}
 }
 
-func TestSkipsWhatIsOlderThanTheKey(t *testing.T) {
+func TestPoll_skipsOlderThanTheKey(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	k := keyOfAlex
@@ -175,7 +175,7 @@ func TestSkipsWhatIsOlderThanTheKey(t *testing.T) {
 	p.said(t, "now")
 }
 
-func TestDeadKeyStopsAlone(t *testing.T) {
+func TestKey_deadStopsAlone(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	p.keys.set(nil, keyOfAlex, keyOfSam)
@@ -189,7 +189,7 @@ func TestDeadKeyStopsAlone(t *testing.T) {
 	}
 }
 
-func TestDeadKeyIsReportedAndReplaced(t *testing.T) {
+func TestKey_deadIsReportedAndReplaced(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	p.s.Revoke(keyOfAlex.Secret)
@@ -207,7 +207,7 @@ func TestDeadKeyIsReportedAndReplaced(t *testing.T) {
 	until(t, "no report", func() bool { return p.ch.Check() == nil })
 }
 
-func TestAnotherPersonIsHeld(t *testing.T) {
+func TestPoll_anotherPersonIsHeld(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	p.s.Say(keyOfAlex.Secret, "it is me")
@@ -230,7 +230,7 @@ func TestAnotherPersonIsHeld(t *testing.T) {
 	p.said(t, "it is me", "somebody else")
 }
 
-func TestAnotherProgramIsReported(t *testing.T) {
+func TestPoll_anotherProgramIsReported(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	conflict := agenttest.Failure{HTTP: http.StatusConflict, Code: codeReplace}
@@ -249,7 +249,7 @@ func TestAnotherProgramIsReported(t *testing.T) {
 	}
 }
 
-func TestKeysComeAndGo(t *testing.T) {
+func TestRefresh_keysComeAndGo(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	p.keys.set(errors.New("store away"))
@@ -285,7 +285,7 @@ func (l leased) Lease(ctx context.Context, account string, run func(context.Cont
 }
 
 // Only the process with the lease polls.
-func TestPollsUnderLease(t *testing.T) {
+func TestPoll_onlyUnderALease(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	var mu sync.Mutex
@@ -328,7 +328,7 @@ func TestLimit(t *testing.T) {
 }
 
 // However fast messages and receipts arrive, the next poll follows soon.
-func TestPollsAreSpreadOverTheMinute(t *testing.T) {
+func TestLimits_pollsAreSpreadOverTheMinute(t *testing.T) {
 	t.Parallel()
 	l := newLimits(usual()).updates
 	now, longest := time.Unix(1000, 0), time.Duration(0)

@@ -35,7 +35,7 @@ func classOf(err error) string {
 	return "temporary"
 }
 
-func TestSendErrors(t *testing.T) {
+func TestSend_errors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		f    agenttest.Failure
@@ -67,7 +67,7 @@ func TestSendErrors(t *testing.T) {
 }
 
 // Nothing is lost while a key is dead.
-func TestSendWithDeadKey(t *testing.T) {
+func TestSend_deadKeyLosesNothing(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	p.s.Revoke(keyOfAlex.Secret)
@@ -77,7 +77,7 @@ func TestSendWithDeadKey(t *testing.T) {
 	}
 }
 
-func TestSendRepliesAndRefusesStrangers(t *testing.T) {
+func TestSend_repliesAndRefusesStrangers(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	said := p.s.Say(keyOfAlex.Secret, "question")
@@ -101,7 +101,7 @@ func TestSendRepliesAndRefusesStrangers(t *testing.T) {
 }
 
 // One message at a time, and never more than the platform's limit per minute.
-func TestSendsOneByOneWithinLimit(t *testing.T) {
+func TestSend_oneByOneWithinTheLimit(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	alone := &aloneOnly{Transport: &http.Transport{}}
@@ -143,7 +143,7 @@ func (a *aloneOnly) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // A redirect does not receive the key.
-func TestKeyFollowsNoRedirect(t *testing.T) {
+func TestKey_followsNoRedirect(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("asked elsewhere, with %q", r.Header.Get("Authorization"))
@@ -159,7 +159,7 @@ func TestKeyFollowsNoRedirect(t *testing.T) {
 	}
 }
 
-func TestTypingMarksAsRead(t *testing.T) {
+func TestTyping_marksAsRead(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	said := p.s.Say(keyOfAlex.Secret, "question")
@@ -176,7 +176,7 @@ func TestTypingMarksAsRead(t *testing.T) {
 	}
 }
 
-func TestFilesGoOut(t *testing.T) {
+func TestSend_files(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		mime, caption, kind, sent, filename string
@@ -207,7 +207,7 @@ func TestFilesGoOut(t *testing.T) {
 	}
 }
 
-func TestFilesThatDoNotGoOut(t *testing.T) {
+func TestSend_filesThatDoNotGoOut(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	part := func(size int) core.Part {
@@ -267,7 +267,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-func TestKeyGoesToTrustedHostsOnly(t *testing.T) {
+func TestKey_trustedHostsOnly(t *testing.T) {
 	t.Parallel()
 	a := newAPI(Options{APIURL: "https://api.whatsapp.com/agent/v1"}, "k")
 	for address, want := range map[string]bool{
@@ -312,7 +312,7 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-func TestReceiptsArrive(t *testing.T) {
+func TestReceipts_arrive(t *testing.T) {
 	t.Parallel()
 	p := play(t)
 	p.run(t)

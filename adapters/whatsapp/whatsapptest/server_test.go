@@ -89,7 +89,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // Bodies have the service's exact form, on which signatures depend.
-func TestBodyIsEscaped(t *testing.T) {
+func TestBody_isEscaped(t *testing.T) {
 	body := Body(Person{Phone: "1", Name: "Zoë"}, "w", time.Unix(5, 0),
 		map[string]any{"type": "text", "text": map[string]any{"body": "a/b 🙂"}})
 	for _, want := range []string{`a\/b \ud83d\ude42`, `Zo\u00eb`, `"timestamp":"5"`} {

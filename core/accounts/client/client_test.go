@@ -45,8 +45,8 @@ func TestNewKey(t *testing.T) {
 	}
 }
 
-// TestKeySignsAreFair checks that bytes that would favour some characters are skipped.
-func TestKeySignsAreFair(t *testing.T) {
+// TestNewKey_signsAreFair checks that bytes that would favour some characters are skipped.
+func TestNewKey_signsAreFair(t *testing.T) {
 	t.Parallel()
 	random := bytes.NewReader(append(bytes.Repeat([]byte{255, 248}, 50), bytes.Repeat([]byte{0, 61, 62, 247}, 10)...))
 	_, secret, err := client.NewKey(random, core.User{}, "a", []string{"chat"}, noon())
@@ -55,7 +55,7 @@ func TestKeySignsAreFair(t *testing.T) {
 	}
 }
 
-func TestNewKeyRefuses(t *testing.T) {
+func TestNewKey_refuses(t *testing.T) {
 	t.Parallel()
 	member := core.User{ID: 2, Role: core.RoleMember}
 	for name, c := range map[string]struct {
@@ -175,8 +175,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestAdminIsTheOwners checks that the admin scope has no effect on a member's key.
-func TestAdminIsTheOwners(t *testing.T) {
+// TestCaller_adminIsTheOwners checks that the admin scope has no effect on a member's key.
+func TestCaller_adminIsTheOwners(t *testing.T) {
 	t.Parallel()
 	k := core.APIKey{Scopes: []core.Capability{core.CanAdmin}}
 	if (client.Caller{Key: k, User: core.User{Role: core.RoleMember}}).Allows(core.CanAdmin) {
@@ -187,9 +187,9 @@ func TestAdminIsTheOwners(t *testing.T) {
 	}
 }
 
-// TestWrongKeysAreSlowedDown checks that after ten wrong keys a minute only known good keys of that
+// TestGuard_slowsDownWrongKeys checks that after ten wrong keys a minute only known good keys of that
 // address are still checked, and that other addresses are not affected.
-func TestWrongKeysAreSlowedDown(t *testing.T) {
+func TestGuard_slowsDownWrongKeys(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
 	good, wrong := "Bearer "+g.secret, "Bearer et_"+strings.Repeat("x", 40)
@@ -223,8 +223,8 @@ func TestWrongKeysAreSlowedDown(t *testing.T) {
 	}
 }
 
-// TestRevokedKeys checks that a revoked key is refused immediately, and then counts as wrong.
-func TestRevokedKeys(t *testing.T) {
+// TestGuard_revokedKeys checks that a revoked key is refused immediately, and then counts as wrong.
+func TestGuard_revokedKeys(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
 	key := "Bearer " + g.secret
@@ -242,7 +242,7 @@ func TestRevokedKeys(t *testing.T) {
 	}
 }
 
-func TestUseIsRecordedOnceAMinute(t *testing.T) {
+func TestGuard_recordsUseOnceAMinute(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
 	for range 7 {
@@ -255,7 +255,7 @@ func TestUseIsRecordedOnceAMinute(t *testing.T) {
 	}
 }
 
-func TestStoreIsAway(t *testing.T) {
+func TestAdmit_storeIsAway(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
 	g.store.err = errors.New("connection refused")
@@ -266,7 +266,7 @@ func TestStoreIsAway(t *testing.T) {
 	}
 }
 
-func TestOriginBehindProxies(t *testing.T) {
+func TestOrigin_behindProxies(t *testing.T) {
 	t.Parallel()
 	proxies, err := client.ParseProxies([]string{"10.0.0.0/8", "192.0.2.9"})
 	if err != nil {

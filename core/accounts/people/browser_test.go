@@ -2,7 +2,7 @@ package people
 
 import "testing"
 
-func TestBrowsersHaveNames(t *testing.T) {
+func TestBrowser_names(t *testing.T) {
 	t.Parallel()
 	for agent, want := range map[string]string{
 		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0":                                                "Firefox on Linux",

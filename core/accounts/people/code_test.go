@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-func TestADoorIsMadeOnceAndIsNoProofOfTheOwner(t *testing.T) {
+func TestDoor_madeOnceProvesNoOwner(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, people.Pairing)
 	bob, err := h.Store.AddUser(t.Context(), core.User{Name: "Bob", Role: core.RoleMember, CreatedAt: h.now})
@@ -38,7 +38,7 @@ func TestADoorIsMadeOnceAndIsNoProofOfTheOwner(t *testing.T) {
 	}
 }
 
-func TestALinkToThePageWorksOnce(t *testing.T) {
+func TestNewWebCode_worksOnce(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, people.Pairing)
 	code, stored, err := h.NewWebCode(h.owner.ID, 10*time.Minute)

@@ -132,7 +132,7 @@ func (h *house) said() string {
 	return strings.Join(all, "\n")
 }
 
-func TestStrangerLinks(t *testing.T) {
+func TestStranger_links(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []people.Policy{people.Pairing, people.Allowlist, people.Open} {
 		for _, form := range []string{"/link %s", "!link %s", "/link@some_bot  %s", "/LINK %s"} {
@@ -192,7 +192,7 @@ func TestAllowlist(t *testing.T) {
 	}
 }
 
-func TestStrangerGuesses(t *testing.T) {
+func TestStranger_guesses(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, people.Allowlist)
 	for n := range core.LinkTries {
@@ -259,7 +259,7 @@ func TestMerger(t *testing.T) {
 	}
 }
 
-func TestAnAccountOfWhoWasMergedIsTheirHeirs(t *testing.T) {
+func TestMerger_accountGoesToTheHeir(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, people.Open)
 	if !h.stranger("900", "hello", "en") {

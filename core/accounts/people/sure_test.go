@@ -33,7 +33,7 @@ func (h *house) yes() core.Approval {
 	return all[0]
 }
 
-func TestAChangeIsAskedWhereSomebodyElseIs(t *testing.T) {
+func TestSure_asksWhereSomebodyElseIs(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, people.Pairing)
 	ctx := t.Context()
@@ -87,7 +87,7 @@ func TestAChangeIsAskedWhereSomebodyElseIs(t *testing.T) {
 	}
 }
 
-func TestAYesIsForOneChangeOfOneBrowser(t *testing.T) {
+func TestSure_yesIsForOneChange(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, people.Pairing)
 	browser, change := store.Session{ID: 7, Browser: "Evil`browser\n"}, effect.AccountSubject{Change: effect.ChangeAdminKey,
@@ -143,7 +143,7 @@ func (h *house) told(user core.UserID, channel string) (out []string) {
 	return out
 }
 
-func TestAYesMakesTheChangeAndTellsAllOfBoth(t *testing.T) {
+func TestSure_yesIsToldToBoth(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, people.Pairing)
 	ctx := t.Context()
@@ -180,7 +180,7 @@ func TestAYesMakesTheChangeAndTellsAllOfBoth(t *testing.T) {
 	}
 }
 
-func TestADeletionIsToldBeforeItIsDone(t *testing.T) {
+func TestSure_deletionIsToldBefore(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, people.Pairing)
 	s := store.Session{ID: 1, Browser: "Firefox`"}

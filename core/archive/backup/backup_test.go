@@ -147,7 +147,7 @@ func made(t testing.TB, m *backup.Maker) string {
 	return res.File
 }
 
-func TestWhatWasBackedUpComesBack(t *testing.T) {
+func TestRestore_bringsBackABackup(t *testing.T) {
 	t.Parallel()
 	from, to := kept(t), t.TempDir()
 	m := maker(t, from)
@@ -176,7 +176,7 @@ func TestWhatWasBackedUpComesBack(t *testing.T) {
 	}
 }
 
-func TestADumpComesBack(t *testing.T) {
+func TestRestore_bringsBackADump(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{0, 4, 10_000_000, 4 << 20} {
 		s := &server{data: append([]byte("the database")[:min(size, 12)], make([]byte, max(0, size-12))...)}
@@ -202,7 +202,7 @@ func TestADumpComesBack(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatFitsIsRestored(t *testing.T) {
+func TestRestore_onlyWhatFits(t *testing.T) {
 	t.Parallel()
 	file := made(t, maker(t, kept(t)))
 	full := kept(t)
@@ -244,9 +244,9 @@ func TestOnlyWhatFitsIsRestored(t *testing.T) {
 	}
 }
 
-// TestADamagedBackupIsRefused checks that a damaged archive is refused with the entry's name, and
+// TestRestore_refusesADamagedBackup checks that a damaged archive is refused with the entry's name, and
 // that nothing is restored.
-func TestADamagedBackupIsRefused(t *testing.T) {
+func TestRestore_refusesADamagedBackup(t *testing.T) {
 	t.Parallel()
 	m := maker(t, kept(t))
 	m.File = oneFile{data: append([]byte("the database "), noise(3<<20)...)}
@@ -305,7 +305,7 @@ func noise(n int) []byte {
 	return out
 }
 
-func TestABackupThatFailsLeavesNothing(t *testing.T) {
+func TestMake_failureLeavesNothing(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("no space left on device")
 	for _, c := range []struct {
@@ -343,7 +343,7 @@ func TestABackupThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestOldBackupsAreRemovedAndNothingElse(t *testing.T) {
+func TestMake_removesOnlyOldBackups(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	others := []string{"everthread-20200101-000000.tar.zst.bak", "notes.txt", "everthread-2020.tar.zst",

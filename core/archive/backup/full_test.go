@@ -97,7 +97,7 @@ func engine(t *testing.T, onServer bool) (*backup.Maker, func(dir string) *backu
 	}
 }
 
-func TestABackupWithoutRoomSaysWhatItNeeds(t *testing.T) {
+func TestMake_withoutRoomSaysWhatItNeeds(t *testing.T) {
 	t.Parallel()
 	for _, onServer := range []bool{false, true} {
 		m, _ := engine(t, onServer)
@@ -133,8 +133,8 @@ func TestABackupWithoutRoomSaysWhatItNeeds(t *testing.T) {
 	}
 }
 
-// TestABackupThatGetsNoName checks that a draft that cannot be renamed is removed.
-func TestABackupThatGetsNoName(t *testing.T) {
+// TestMake_draftWithoutName checks that a draft that cannot be renamed is removed.
+func TestMake_draftWithoutName(t *testing.T) {
 	t.Parallel()
 	m, _ := engine(t, false)
 	dir := t.TempDir()
@@ -154,7 +154,7 @@ func TestABackupThatGetsNoName(t *testing.T) {
 	}
 }
 
-func TestARestoreWithoutRoomSaysWhatItNeeds(t *testing.T) {
+func TestRestore_withoutRoomSaysWhatItNeeds(t *testing.T) {
 	t.Parallel()
 	for _, onServer := range []bool{false, true} {
 		m, to := engine(t, onServer)
@@ -198,9 +198,9 @@ func TestARestoreWithoutRoomSaysWhatItNeeds(t *testing.T) {
 	}
 }
 
-// TestADiskThatFailsWhenItIsSynced checks errors that a disk reports only when written data is
+// TestRestore_diskFailsAtSync checks errors that a disk reports only when written data is
 // synced.
-func TestADiskThatFailsWhenItIsSynced(t *testing.T) {
+func TestRestore_diskFailsAtSync(t *testing.T) {
 	t.Parallel()
 	m, to := engine(t, false)
 	file := made(t, m)
@@ -240,9 +240,9 @@ func TestADiskThatFailsWhenItIsSynced(t *testing.T) {
 	}
 }
 
-// TestWhatWasMovedAsideComesBack checks that old data is moved back if the new data cannot take its
+// TestRestore_movedAsideComesBack checks that old data is moved back if the new data cannot take its
 // place.
-func TestWhatWasMovedAsideComesBack(t *testing.T) {
+func TestRestore_movedAsideComesBack(t *testing.T) {
 	t.Parallel()
 	m, to := engine(t, false)
 	file := made(t, m)
@@ -277,9 +277,9 @@ func TestWhatWasMovedAsideComesBack(t *testing.T) {
 	}
 }
 
-// TestADatabaseWithoutRoom checks databases that have no space for migrations, here or on the
+// TestRestore_databaseWithoutRoom checks databases that have no space for migrations, here or on the
 // server.
-func TestADatabaseWithoutRoom(t *testing.T) {
+func TestRestore_databaseWithoutRoom(t *testing.T) {
 	t.Parallel()
 	m, to := engine(t, false)
 	file := made(t, m)

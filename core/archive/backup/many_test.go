@@ -39,9 +39,9 @@ func many(out io.Writer, n int) error {
 	return errors.Join(err, w.Close(), z.Close())
 }
 
-// TestVeryManyEntries reads an archive with very many files in little memory. It is not parallel,
+// TestReader_veryManyEntries reads an archive with very many files in little memory. It is not parallel,
 // because it measures the memory of the process.
-func TestVeryManyEntries(t *testing.T) {
+func TestReader_veryManyEntries(t *testing.T) {
 	n := fulltest.Size(4_000, 200_000)
 	r, w := io.Pipe()
 	wrote := make(chan error, 1)

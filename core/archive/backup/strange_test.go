@@ -47,7 +47,7 @@ func archive(t testing.TB, entries ...*tar.Header) []byte {
 	return out.Bytes()
 }
 
-func TestStrangeEntriesAreRefused(t *testing.T) {
+func TestRestore_refusesStrangeEntries(t *testing.T) {
 	t.Parallel()
 	for _, h := range []*tar.Header{
 		{Name: "../everthread.db"}, {Name: "/etc/passwd"}, {Name: "media/../../x"}, {Name: "media/./x"},
@@ -122,9 +122,9 @@ func repacked(t testing.TB, whole []byte, change func(name string, body []byte) 
 	return out.Bytes()
 }
 
-// TestAChangedArchiveIsRefused checks that an archive that is valid for tar and zstd is compared
+// TestRestore_refusesAChangedArchive checks that an archive that is valid for tar and zstd is compared
 // with its lists of contents.
-func TestAChangedArchiveIsRefused(t *testing.T) {
+func TestRestore_refusesAChangedArchive(t *testing.T) {
 	t.Parallel()
 	whole, err := os.ReadFile(made(t, maker(t, kept(t))))
 	if err != nil {
@@ -169,9 +169,9 @@ func TestAChangedArchiveIsRefused(t *testing.T) {
 	}
 }
 
-// TestARestoreThatDiesIsBegunAnew checks that a restore that was killed at any step is recognised
+// TestRestore_killedIsBegunAnew checks that a restore that was killed at any step is recognised
 // by its folder, and started over.
-func TestARestoreThatDiesIsBegunAnew(t *testing.T) {
+func TestRestore_killedIsBegunAnew(t *testing.T) {
 	t.Parallel()
 	from := kept(t)
 	file := made(t, maker(t, from))

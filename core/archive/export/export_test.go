@@ -94,7 +94,7 @@ func (w *world) export(user core.UserID, media string) map[string]string {
 	return files
 }
 
-func TestEverythingOfAUserAndNothingOfAnother(t *testing.T) {
+func TestWrite_onlyAndAllOfAUser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	media := t.TempDir()
@@ -167,9 +167,9 @@ func TestEverythingOfAUserAndNothingOfAnother(t *testing.T) {
 	}
 }
 
-// TestEveryTableOfWordsIsExported checks exports against the registry of tables: a table's file
+// TestWrite_everyTableOfWords checks exports against the registry of tables: a table's file
 // contains all words of the table.
-func TestEveryTableOfWordsIsExported(t *testing.T) {
+func TestWrite_everyTableOfWords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ada, at := w.person("Ada")

@@ -92,7 +92,7 @@ func whole(t *testing.T, file string) bool {
 	return len(z.File) > 10
 }
 
-func TestAnExportWithoutRoomLeavesNothing(t *testing.T) {
+func TestSave_withoutRoomLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s, user := saver(t)
 	dir := t.TempDir()
@@ -133,9 +133,9 @@ func TestAnExportWithoutRoomLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestAnExportThatDiesIsClearedAway checks that a killed export gets no name, and that the next one
+// TestSave_killedIsClearedAway checks that a killed export gets no name, and that the next one
 // removes it.
-func TestAnExportThatDiesIsClearedAway(t *testing.T) {
+func TestSave_killedIsClearedAway(t *testing.T) {
 	t.Parallel()
 	s, user := saver(t)
 	dir := t.TempDir()

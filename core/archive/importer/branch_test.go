@@ -7,9 +7,9 @@ import (
 	"github.com/everthread/everthread/core/archive/importer"
 )
 
-// TestTheBranchThatWasShown reads conversations that were continued in several ways, in the forms of several programs:
+// TestBranch_shownOneComesIn reads conversations that were continued in several ways, in the forms of several programs:
 // the branch that was shown last comes in, the rest is counted, and what is missing is named.
-func TestTheBranchThatWasShown(t *testing.T) {
+func TestBranch_shownOneComesIn(t *testing.T) {
 	t.Parallel()
 	chatgpt := func(id, parent, text string) string {
 		return `"` + id + `":{"parent":"` + parent + `","message":{"id":"` + id + `","author":{"role":"user"},"create_time":1750000000,
@@ -71,9 +71,9 @@ func TestTheBranchThatWasShown(t *testing.T) {
 	}
 }
 
-// TestASessionUnderTwoKeys is of a folder of OpenClaw in which a session has the key of a group, too: always the same of
+// TestOpenClaw_sessionUnderTwoKeys is of a folder of OpenClaw in which a session has the key of a group, too: always the same of
 // them counts.
-func TestASessionUnderTwoKeys(t *testing.T) {
+func TestOpenClaw_sessionUnderTwoKeys(t *testing.T) {
 	t.Parallel()
 	const line = `{"type":"message","id":"e1","timestamp":"2026-04-01T09:00:01Z","message":{"role":"user","content":"Hi"}}`
 	for range 20 {

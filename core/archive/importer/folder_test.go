@@ -36,9 +36,9 @@ func (w *world) bringFolder(dir string) (*importer.Survey, importer.Result) {
 	return s, out
 }
 
-// TestAFolderIsTakenIn imports a folder of documents, again unchanged, and again with a changed and
+// TestFolder_importedAgain imports a folder of documents, again unchanged, and again with a changed and
 // a new file.
-func TestAFolderIsTakenIn(t *testing.T) {
+func TestFolder_importedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	dir := t.TempDir()

@@ -103,7 +103,7 @@ func (w *world) run(format, file string, d disk.Wrap) (importer.Result, error) {
 	return i.Run(w.t.Context(), a, format, o, s)
 }
 
-func TestFilesWithoutRoomSayWhatTheyNeed(t *testing.T) {
+func TestMedia_withoutRoomSaysWhatItNeeds(t *testing.T) {
 	t.Parallel()
 	const files, size = 5, 100_000
 	dir := spread(t, album(files, size))
@@ -140,9 +140,9 @@ func TestFilesWithoutRoomSayWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// TestAFileThatGetsNoName checks that a file that cannot be renamed is an error, and that the same
+// TestMedia_fileWithoutName checks that a file that cannot be renamed is an error, and that the same
 // import continues once it can be.
-func TestAFileThatGetsNoName(t *testing.T) {
+func TestMedia_fileWithoutName(t *testing.T) {
 	t.Parallel()
 	dir := spread(t, album(2, 10))
 	first := newWorld(t)
@@ -165,9 +165,9 @@ func TestAFileThatGetsNoName(t *testing.T) {
 	}
 }
 
-// TestWhatWasLeftOfFilesIsSwept checks that the partial file of a killed import is removed, and
+// TestSweep_leftoversOfFiles checks that the partial file of a killed import is removed, and
 // that of a running import is kept.
-func TestWhatWasLeftOfFilesIsSwept(t *testing.T) {
+func TestSweep_leftoversOfFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	folder := filepath.Join(w.media, "1")
@@ -186,9 +186,9 @@ func TestWhatWasLeftOfFilesIsSwept(t *testing.T) {
 	}
 }
 
-// TestAForgottenFileStaysAway checks that neither a redacted message nor its file is imported
+// TestMedia_forgottenStaysAway checks that neither a redacted message nor its file is imported
 // again.
-func TestAForgottenFileStaysAway(t *testing.T) {
+func TestMedia_forgottenStaysAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	dir := spread(t, album(3, 10))
@@ -213,9 +213,9 @@ func TestAForgottenFileStaysAway(t *testing.T) {
 	}
 }
 
-// TestADamagedFileIsLeftOut checks that a file damaged in the archive is skipped and listed as
+// TestMedia_damagedFileIsLeftOut checks that a file damaged in the archive is skipped and listed as
 // missing, while its message is imported.
-func TestADamagedFileIsLeftOut(t *testing.T) {
+func TestMedia_damagedFileIsLeftOut(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -300,9 +300,9 @@ func claims(t *testing.T, n uint64) string {
 	return file
 }
 
-// TestListsThatTakeMemory checks that no list of files takes much memory. It is not parallel
+// TestOpen_listsThatTakeMemory checks that no list of files takes much memory. It is not parallel
 // because it measures the process.
-func TestListsThatTakeMemory(t *testing.T) {
+func TestOpen_listsThatTakeMemory(t *testing.T) {
 	fulltest.Only(t)
 	for name, c := range map[string]struct{ file, want string }{
 		"long names":         {longList(t, 4000, 65_000), "the names of its files take more than 128 MiB"},
@@ -323,9 +323,9 @@ func TestListsThatTakeMemory(t *testing.T) {
 	}
 }
 
-// TestABombOfFiles checks that a file that very many messages name is copied only until the archive
+// TestMedia_bombOfFiles checks that a file that very many messages name is copied only until the archive
 // counts as a bomb.
-func TestABombOfFiles(t *testing.T) {
+func TestMedia_bombOfFiles(t *testing.T) {
 	t.Parallel()
 	const size, messages = 1 << 20, 80
 	files := album(messages, 0)

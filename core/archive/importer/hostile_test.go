@@ -47,9 +47,9 @@ func endless(t *testing.T, n int) string {
 	return file
 }
 
-// TestEndlessListsOfFiles checks that a list longer than claimed is rejected without taking much
+// TestOpen_endlessListsOfFiles checks that a list longer than claimed is rejected without taking much
 // memory. It is not parallel because it measures the process.
-func TestEndlessListsOfFiles(t *testing.T) {
+func TestOpen_endlessListsOfFiles(t *testing.T) {
 	open(t, endless(t, 1000))
 	file := endless(t, fulltest.Size(250_000, 10_000_000))
 	var before, after runtime.MemStats
@@ -64,7 +64,7 @@ func TestEndlessListsOfFiles(t *testing.T) {
 	}
 }
 
-func TestNoNameIsAPath(t *testing.T) {
+func TestMedia_noNameIsAPath(t *testing.T) {
 	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "secret.txt")
 	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
@@ -102,7 +102,7 @@ func TestNoNameIsAPath(t *testing.T) {
 	}
 }
 
-func TestAFileThatStopsInTheMiddleIsGivenAgain(t *testing.T) {
+func TestImport_cutFileIsGivenAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	file := many(t, 2500)
@@ -127,7 +127,7 @@ func TestAFileThatStopsInTheMiddleIsGivenAgain(t *testing.T) {
 	}
 }
 
-func TestAFullDisk(t *testing.T) {
+func TestImport_fullDisk(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	n := fulltest.Size(2000, 6000)
@@ -158,7 +158,7 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-func TestEncodings(t *testing.T) {
+func TestOpen_encodings(t *testing.T) {
 	t.Parallel()
 	const chat = "[03.04.23, 21:41:07] Ada: déjà vu\n[03.04.23, 21:42:07] Bob: oui\n"
 	latin := strings.NewReplacer("é", "\xe9", "à", "\xe0").Replace(chat)

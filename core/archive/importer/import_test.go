@@ -111,7 +111,7 @@ func (w *world) said(thread core.ThreadID) string {
 	return strings.Join(out, "\n")
 }
 
-func TestAnExportComesBack(t *testing.T) {
+func TestImport_exportComesBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	out := w.bring("jsonl", "testdata/jsonl/export", "")
@@ -173,7 +173,7 @@ func TestAnExportComesBack(t *testing.T) {
 	}
 }
 
-func TestEveryFormatTwice(t *testing.T) {
+func TestImport_everyFormatTwice(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]int{"telegram/one": 7, "telegram/all": 6, "whatsapp/ios": 7, "whatsapp/android": 5,
 		"whatsapp/german": 4, "chatgpt/tree": 2, "claude/two": 4, "openclaw/branch": 2, "picoclaw/meta": 2,
@@ -189,7 +189,7 @@ func TestEveryFormatTwice(t *testing.T) {
 	}
 }
 
-func TestWhoIsWho(t *testing.T) {
+func TestSurvey_whoIsWho(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.bring("whatsapp", "testdata/whatsapp/android", "Bob")
@@ -205,7 +205,7 @@ func TestWhoIsWho(t *testing.T) {
 	}
 }
 
-func TestAReplyStaysWithItsQuestion(t *testing.T) {
+func TestImport_replyStaysWithItsQuestion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	line := func(role, at, text string) string {
@@ -248,7 +248,7 @@ func (f *flaky) Import(ctx context.Context, b store.ImportBatch) (store.Imported
 	return f.Store.Import(ctx, b)
 }
 
-func TestAnImportGoesOnWhereItWas(t *testing.T) {
+func TestImport_goesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	file := many(t, 2200)
@@ -271,7 +271,7 @@ func TestAnImportGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-func TestFilesThatAreTooLarge(t *testing.T) {
+func TestMedia_tooLargeFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.max = 10

@@ -18,8 +18,8 @@ import (
 	"github.com/everthread/everthread/internal/fulltest"
 )
 
-// TestMovingIn checks that exports of other assistants are imported once, with their memory.
-func TestMovingIn(t *testing.T) {
+// TestImport_movingIn checks that exports of other assistants are imported once, with their memory.
+func TestImport_movingIn(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		format, dir  string
@@ -65,9 +65,9 @@ func TestMovingIn(t *testing.T) {
 	}
 }
 
-// TestANewerExportAddsWhatIsNew checks that a newer export adds only its new messages, even if an
+// TestImport_newerExportAddsWhatIsNew checks that a newer export adds only its new messages, even if an
 // answer was regenerated.
-func TestANewerExportAddsWhatIsNew(t *testing.T) {
+func TestImport_newerExportAddsWhatIsNew(t *testing.T) {
 	t.Parallel()
 	for format, more := range map[string]struct{ file, was, is string }{
 		"openwebui": {"chats/chat-export-1764000000000.json", `"currentId": "m4", "messages": {`,
@@ -94,9 +94,9 @@ func TestANewerExportAddsWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestConversationsOfSeveralPeople checks that from an archive of several people only the chosen
+// TestImport_conversationsOfSeveralPeople checks that from an archive of several people only the chosen
 // one's conversations are imported.
-func TestConversationsOfSeveralPeople(t *testing.T) {
+func TestImport_conversationsOfSeveralPeople(t *testing.T) {
 	t.Parallel()
 	chat := func(id, user, text string) string {
 		return fmt.Sprintf(`{"id": %q, "user_id": %q, "chat": {"history": {"currentId": "m", "messages":
@@ -171,7 +171,7 @@ func makeDatabase(t testing.TB, file, statements string) {
 	}
 }
 
-func TestTheDatabaseOfHermes(t *testing.T) {
+func TestHermes_database(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "state.db")
@@ -203,9 +203,9 @@ func TestTheDatabaseOfHermes(t *testing.T) {
 	}
 }
 
-// TestNothingInADatabaseIsExecuted imports databases whose schema holds an expression that fails whenever it is
+// TestHermes_databaseExecutesNothing imports databases whose schema holds an expression that fails whenever it is
 // evaluated, in each place where a schema has one. They are read as if it were not there.
-func TestNothingInADatabaseIsExecuted(t *testing.T) {
+func TestHermes_databaseExecutesNothing(t *testing.T) {
 	t.Parallel()
 	const fails = `abs(-9223372036854775807 - 1)`
 	for name, c := range map[string][2]string{
@@ -243,9 +243,9 @@ func read(t testing.TB, file string) string {
 	return string(b)
 }
 
-// TestCutAnywhere checks that a truncated archive yields an error or whole messages, never part of
+// TestArchive_cutAnywhere checks that a truncated archive yields an error or whole messages, never part of
 // one.
-func TestCutAnywhere(t *testing.T) {
+func TestArchive_cutAnywhere(t *testing.T) {
 	t.Parallel()
 	hermes := filepath.Join(t.TempDir(), "state.db")
 	makeDatabase(t, hermes, hermesTables)

@@ -80,7 +80,7 @@ func render(a *importer.Archive, format string, o importer.Options) string {
 	return b.String()
 }
 
-func TestGolden(t *testing.T) {
+func TestOpen_golden(t *testing.T) {
 	t.Parallel()
 	cases, err := filepath.Glob("testdata/*/*")
 	if err != nil {
@@ -149,7 +149,7 @@ func open(t testing.TB, file string) *importer.Archive {
 	return a
 }
 
-func TestPackedIsReadAsTheFolder(t *testing.T) {
+func TestOpen_packedReadsAsTheFolder(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"testdata/whatsapp/ios", "testdata/telegram/one", "testdata/jsonl/export",
 		"testdata/chatgpt/tree"} {
@@ -175,9 +175,9 @@ func TestPackedIsReadAsTheFolder(t *testing.T) {
 	}
 }
 
-// TestBombs checks that archives much larger than they look are read in part, and that the rest is
+// TestOpen_bombs checks that archives much larger than they look are read in part, and that the rest is
 // reported.
-func TestBombs(t *testing.T) {
+func TestOpen_bombs(t *testing.T) {
 	fulltest.Only(t)
 	t.Parallel()
 	zeros, line := strings.Repeat("0", 66<<20), strings.Repeat("0", 18<<20)
@@ -201,7 +201,7 @@ func nothing() importer.Taker {
 		Left: func(importer.Left) {}}
 }
 
-func TestNothingInIt(t *testing.T) {
+func TestOpen_nothingInIt(t *testing.T) {
 	t.Parallel()
 	for _, format := range importer.Formats() {
 		for name, entries := range map[string]map[string]string{"empty": {}, "other": {"x.bin": "\x00\x01"},

@@ -17,8 +17,8 @@ import (
 	"github.com/everthread/everthread/internal/fulltest"
 )
 
-// TestWordsOfDeletedAccounts checks that messages of deleted accounts are imported.
-func TestWordsOfDeletedAccounts(t *testing.T) {
+// TestTelegram_deletedAccounts checks that messages of deleted accounts are imported.
+func TestTelegram_deletedAccounts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, file, me string
@@ -60,9 +60,9 @@ func TestWordsOfDeletedAccounts(t *testing.T) {
 	}
 }
 
-// TestAGroupInWhichThePersonSaidNothing checks that an account's export may include a group without
+// TestTelegram_groupWithoutThePerson checks that an account's export may include a group without
 // a message of the user.
-func TestAGroupInWhichThePersonSaidNothing(t *testing.T) {
+func TestTelegram_groupWithoutThePerson(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	text := `{"personal_information": {"user_id": 5}, "chats": {"list": [{"name": "News", "type": "private_group", "id": 9, "messages": [
@@ -96,9 +96,9 @@ func (w *world) try(format, file string) (importer.Result, error) {
 	return w.importer(w.st).Run(w.t.Context(), a, format, o, s)
 }
 
-// TestEveryFormatMayStopAnywhere checks that of a truncated file the part before the cut is
+// TestFormats_mayStopAnywhere checks that of a truncated file the part before the cut is
 // imported, and that the whole file then adds the rest: the result is that of the whole file alone.
-func TestEveryFormatMayStopAnywhere(t *testing.T) {
+func TestFormats_mayStopAnywhere(t *testing.T) {
 	t.Parallel()
 	cuts := fulltest.Size(2, 12)
 	for format, name := range texts() {
@@ -151,9 +151,9 @@ func wide(text string, order binary.AppendByteOrder, mark bool) []byte {
 	return out
 }
 
-// TestEveryFormatMayChangeItsEncoding checks that a file whose encoding changes is imported as far
+// TestFormats_mayChangeTheirEncoding checks that a file whose encoding changes is imported as far
 // as it is readable, and that the rest is reported.
-func TestEveryFormatMayChangeItsEncoding(t *testing.T) {
+func TestFormats_mayChangeTheirEncoding(t *testing.T) {
 	t.Parallel()
 	for format, name := range texts() {
 		whole, err := os.ReadFile(filepath.Join("testdata", format, name))

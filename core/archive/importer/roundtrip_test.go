@@ -122,7 +122,7 @@ func sorted(text string) []string {
 	return out
 }
 
-func TestWhatGoesOutComesBackTheSame(t *testing.T) {
+func TestImport_roundTrip(t *testing.T) {
 	t.Parallel()
 	first := newWorld(t)
 	first.live()
@@ -207,8 +207,8 @@ func digest(t *testing.T, file string) string {
 	return d
 }
 
-// TestTheDigestSeesEverything checks that any change of an export changes its digest.
-func TestTheDigestSeesEverything(t *testing.T) {
+// TestDigest_seesEveryChange checks that any change of an export changes its digest.
+func TestDigest_seesEveryChange(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.live()
@@ -260,7 +260,7 @@ func media(files map[string]string) string {
 	return fmt.Sprintf("%q", out)
 }
 
-func TestPlansThatWereForgottenStayAway(t *testing.T) {
+func TestImport_forgottenPlansStayAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.live()

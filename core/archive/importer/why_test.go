@@ -11,9 +11,9 @@ import (
 	"github.com/everthread/everthread/core/text/i18n"
 )
 
-// TestReasonsOfRemindersAreTranslated checks that every reason for skipping a reminder has a text
+// TestWhy_isTranslated checks that every reason for skipping a reminder has a text
 // in every language.
-func TestReasonsOfRemindersAreTranslated(t *testing.T) {
+func TestWhy_isTranslated(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	for _, r := range []core.Plan{

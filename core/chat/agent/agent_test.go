@@ -78,7 +78,7 @@ func shown(messages []core.NewMessage) string {
 	return b.String()
 }
 
-func TestAnswerWithoutTools(t *testing.T) {
+func TestRun_withoutTools(t *testing.T) {
 	t.Parallel()
 	m := llmtest.Replies(llmtest.Reply{Text: " Good morning! ", Pieces: 3, Usage: &core.Usage{Prompt: 9, Completion: 2}})
 	var previews []string
@@ -99,7 +99,7 @@ func TestAnswerWithoutTools(t *testing.T) {
 	}
 }
 
-func TestToolsRunAndResultsComeInOrder(t *testing.T) {
+func TestRun_toolResultsComeInOrder(t *testing.T) {
 	t.Parallel()
 	first := make(chan struct{})
 	slow := fakeTool{name: "slow", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
@@ -135,7 +135,7 @@ func TestToolsRunAndResultsComeInOrder(t *testing.T) {
 	}
 }
 
-func TestWhatGoesWrongInToolsIsToldToTheModel(t *testing.T) {
+func TestRun_toolFaultsAreTold(t *testing.T) {
 	t.Parallel()
 	broken := fakeTool{name: "broken", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
 		return core.ToolResult{}, errors.New("no such day")
@@ -180,7 +180,7 @@ func TestWhatGoesWrongInToolsIsToldToTheModel(t *testing.T) {
 	}
 }
 
-func TestCallsGetIdsOfTheirOwn(t *testing.T) {
+func TestRun_callsGetTheirOwnIDs(t *testing.T) {
 	t.Parallel()
 	same := llmtest.Call(wish("call_0", "e", "{}"), wish("", "e", "{}"), wish("call_0", "e", "{}"))
 	m := llmtest.Replies(same, same, llmtest.Say("ok"))
@@ -199,7 +199,7 @@ func TestCallsGetIdsOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestSlowToolIsToldToTheModel(t *testing.T) {
+func TestRun_slowToolIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hung := fakeTool{name: "hung", do: func(ctx context.Context, _ core.ToolUse) (core.ToolResult, error) {
@@ -216,7 +216,7 @@ func TestSlowToolIsToldToTheModel(t *testing.T) {
 	})
 }
 
-func TestStepLimitAsksForAnAnswerWithoutTools(t *testing.T) {
+func TestRun_stepLimitAsksForAnAnswer(t *testing.T) {
 	t.Parallel()
 	m := (&llmtest.Model{}).Script(func(req core.ModelRequest) llmtest.Reply {
 		if len(req.Tools) == 0 {
@@ -236,7 +236,7 @@ func TestStepLimitAsksForAnAnswerWithoutTools(t *testing.T) {
 	}
 }
 
-func TestEmptyAnswerIsTriedOnceMore(t *testing.T) {
+func TestRun_emptyAnswerIsTriedOnceMore(t *testing.T) {
 	t.Parallel()
 	out, err := Run(t.Context(), request(llmtest.Replies(llmtest.Say(" \n"), llmtest.Say("here")), nil))
 	if err != nil || out.Text != "here" || out.Steps != 2 {
@@ -248,7 +248,7 @@ func TestEmptyAnswerIsTriedOnceMore(t *testing.T) {
 	}
 }
 
-func TestEndsOfAnAnswer(t *testing.T) {
+func TestRun_endsOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name  string
@@ -332,7 +332,7 @@ func TestAsk_endsThatAreNoAnswer(t *testing.T) {
 	}
 }
 
-func TestStopKeepsWhatWasWritten(t *testing.T) {
+func TestRun_stopKeepsWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -344,7 +344,7 @@ func TestStopKeepsWhatWasWritten(t *testing.T) {
 	})
 }
 
-func TestStopInAToolKeepsNoWishWithoutItsResult(t *testing.T) {
+func TestRun_stopInToolDropsTheCall(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	stop := fakeTool{name: "stop", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
@@ -361,7 +361,7 @@ func TestStopInAToolKeepsNoWishWithoutItsResult(t *testing.T) {
 	}
 }
 
-func TestUsageIsSummedOrEstimated(t *testing.T) {
+func TestUsage_summedOrEstimated(t *testing.T) {
 	t.Parallel()
 	m := llmtest.Replies(
 		llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "e", "")},
@@ -376,7 +376,7 @@ func TestUsageIsSummedOrEstimated(t *testing.T) {
 	}
 }
 
-func TestFirstTokenIsTimedFromTheStart(t *testing.T) {
+func TestRun_timesTheFirstToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := llmtest.Replies(llmtest.Reply{Text: "one two three", Pieces: 3, Delay: 2 * time.Second})
@@ -387,7 +387,7 @@ func TestFirstTokenIsTimedFromTheStart(t *testing.T) {
 	})
 }
 
-func TestNoMoreToolsWhenTheBudgetIsUsedUp(t *testing.T) {
+func TestBudget_usedUpEndsTools(t *testing.T) {
 	t.Parallel()
 	asked := 0
 	m := llmtest.Replies(llmtest.Call(wish("1", "e", "")), llmtest.Call(wish("2", "e", "")), llmtest.Say("what I have"))
@@ -402,7 +402,7 @@ func TestNoMoreToolsWhenTheBudgetIsUsedUp(t *testing.T) {
 	}
 }
 
-func TestAnEmptyAnswerIsNotTriedAgainOverTheBudget(t *testing.T) {
+func TestBudget_emptyAnswerIsNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	m := llmtest.Replies(llmtest.Say(""), llmtest.Say("more"))
 	req := request(m, nil)
@@ -412,7 +412,7 @@ func TestAnEmptyAnswerIsNotTriedAgainOverTheBudget(t *testing.T) {
 	}
 }
 
-func TestACallThatFailedAtOnceTookNothing(t *testing.T) {
+func TestUsage_failedCallTookNothing(t *testing.T) {
 	t.Parallel()
 	down := llmtest.Fail(&core.ModelError{Kind: core.ModelDown, Err: errors.New("no connection")})
 	if out, err := Run(t.Context(), request(llmtest.Replies(down), nil)); err == nil || out.Usage != (core.Usage{}) {
@@ -428,8 +428,8 @@ func someTools(tools *Registry) *Registry {
 	return tools
 }
 
-// TestNoAnswerIsLongerThanTheWindow checks that an endless answer is cut, and that what was said stays, marked.
-func TestNoAnswerIsLongerThanTheWindow(t *testing.T) {
+// TestRun_answerWithinTheWindow checks that an endless answer is cut, and that what was said stays, marked.
+func TestRun_answerWithinTheWindow(t *testing.T) {
 	t.Parallel()
 	req := request(endless{}, registry(t))
 	req.Window = 1000

@@ -23,9 +23,9 @@ func (j *auditJournal) Record(ctx context.Context, u core.UserID, c store.CallRe
 	return j.memoryJournal.Record(ctx, u, c)
 }
 
-// TestAnAllowedCallThatWasBegunIsNotRepeated checks an allowed call whose process died while it
+// TestJournal_begunCallIsNotRepeated checks an allowed call whose process died while it
 // ran: its result stays unknown, and a different call is made.
-func TestAnAllowedCallThatWasBegunIsNotRepeated(t *testing.T) {
+func TestJournal_begunCallIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	calls, journal := 0, &auditJournal{}
 	run := func(arguments string) string {

@@ -13,7 +13,7 @@ import (
 var weather = core.ToolSpec{Name: "weather", Description: "the client's",
 	Schema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}}}`)}
 
-func TestAToolOfTheClientEndsTheTurn(t *testing.T) {
+func TestClientTool_endsTheTurn(t *testing.T) {
 	t.Parallel()
 	m := llmtest.Replies(
 		llmtest.Call(wish("1", "own", "{}")),
@@ -43,7 +43,7 @@ func TestAToolOfTheClientEndsTheTurn(t *testing.T) {
 	}
 }
 
-func TestAToolOfTheClientHidesOursOfTheSameName(t *testing.T) {
+func TestClientTool_hidesOursOfTheSameName(t *testing.T) {
 	t.Parallel()
 	m := llmtest.Replies(llmtest.Call(wish("1", "weather", "{}")))
 	req := request(m, registry(t, echo("weather")))
@@ -57,7 +57,7 @@ func TestAToolOfTheClientHidesOursOfTheSameName(t *testing.T) {
 	}
 }
 
-func TestAClientMayForbidTools(t *testing.T) {
+func TestClientTool_forbidden(t *testing.T) {
 	t.Parallel()
 	m := llmtest.Replies(llmtest.Say("without"))
 	req := request(m, registry(t, echo("own")))

@@ -32,7 +32,7 @@ func use(arguments string) core.ToolUse {
 	return core.ToolUse{User: 1, Turn: 7, Step: 2, Index: 3, Arguments: json.RawMessage(arguments)}
 }
 
-func TestAHelperSeesItsTaskAndNothingOfThePerson(t *testing.T) {
+func TestDelegate_seesOnlyItsTask(t *testing.T) {
 	t.Parallel()
 	m := llmtest.Replies(llmtest.Call(wish("1", "wiki_search", `{"q":"x"}`)),
 		llmtest.Reply{Text: "42", Usage: &core.Usage{Prompt: 50, Completion: 1}})
@@ -58,7 +58,7 @@ func TestAHelperSeesItsTaskAndNothingOfThePerson(t *testing.T) {
 	}
 }
 
-func TestAHelperIsAToolOfTheTurn(t *testing.T) {
+func TestDelegate_isAToolOfTheTurn(t *testing.T) {
 	t.Parallel()
 	helper := llmtest.Replies(llmtest.Reply{Text: strings.Repeat("fact ", 900),
 		Usage: &core.Usage{Prompt: 30, Completion: 900}})
@@ -78,7 +78,7 @@ func TestAHelperIsAToolOfTheTurn(t *testing.T) {
 	}
 }
 
-func TestADelegateSaysWhatIsWrong(t *testing.T) {
+func TestDelegate_saysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	down := llmtest.Fail(&core.ModelError{Kind: core.ModelDown, Err: errors.New("no connection")})
 	cases := []struct{ name, arguments, want string }{
@@ -95,7 +95,7 @@ func TestADelegateSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestAHelperHasATimeOfItsOwnAndCountsWhatItTook(t *testing.T) {
+func TestDelegate_timeAndUsageOfItsOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		slow := fakeTool{name: "slow", do: func(ctx context.Context, _ core.ToolUse) (core.ToolResult, error) {
@@ -120,7 +120,7 @@ func TestAHelperHasATimeOfItsOwnAndCountsWhatItTook(t *testing.T) {
 	})
 }
 
-func TestAHelperStopsWhenTheDayIsUsedUp(t *testing.T) {
+func TestDelegate_stopsAtTheDaysBudget(t *testing.T) {
 	t.Parallel()
 	helper := llmtest.Replies(llmtest.Reply{ToolCalls: []core.ToolCall{wish("", "time_now", "{}")},
 		Usage: &core.Usage{Prompt: 30, Completion: 1}})
@@ -147,7 +147,7 @@ func TestAHelperStopsWhenTheDayIsUsedUp(t *testing.T) {
 	}
 }
 
-func TestWhatAStoppedHelperTookCounts(t *testing.T) {
+func TestDelegate_stoppedCounts(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	stop := fakeTool{name: "stop", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
@@ -163,7 +163,7 @@ func TestWhatAStoppedHelperTookCounts(t *testing.T) {
 	}
 }
 
-func TestOutsideCallsOfHelpersAndOfTheTurnAreKeptApart(t *testing.T) {
+func TestDelegate_callsAreKeptApart(t *testing.T) {
 	t.Parallel()
 	journal, calls := &memoryJournal{}, 0
 	run := func() Outcome {
@@ -195,7 +195,7 @@ func TestOutsideCallsOfHelpersAndOfTheTurnAreKeptApart(t *testing.T) {
 	}
 }
 
-func TestStepsOfHelpersNeverMeet(t *testing.T) {
+func TestDelegate_stepsNeverMeet(t *testing.T) {
 	t.Parallel()
 	seen := map[int]string{}
 	for step := range 102 {
@@ -211,7 +211,7 @@ func TestStepsOfHelpersNeverMeet(t *testing.T) {
 	}
 }
 
-func TestRegistryWithMoreTools(t *testing.T) {
+func TestRegistry_with(t *testing.T) {
 	t.Parallel()
 	base := registry(t, echo("b"), TimeNow{})
 	got := base.With(echo("a"), fakeTool{name: "b"}, echo("not a name"))

@@ -27,7 +27,7 @@ func guardedRequest(m core.Model, tools *Registry, asked *[]string) Request {
 	return req
 }
 
-func TestAnAnswerThatTheGuardAcceptsStays(t *testing.T) {
+func TestGuard_acceptedAnswerStays(t *testing.T) {
 	t.Parallel()
 	var asked []string
 	m := llmtest.Replies(llmtest.Call(wish("1", "e", "{}"), wish("2", "none", "{}")), llmtest.Say("done"))
@@ -40,7 +40,7 @@ func TestAnAnswerThatTheGuardAcceptsStays(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatTheGuardRefusesIsReplaced(t *testing.T) {
+func TestGuard_refusedAnswerIsReplaced(t *testing.T) {
 	t.Parallel()
 	var asked, shownTexts []string
 	m := llmtest.Replies(
@@ -73,7 +73,7 @@ func TestAnAnswerThatTheGuardRefusesIsReplaced(t *testing.T) {
 	}
 }
 
-func TestWhereNothingComesOfTheSecondChanceTheAnswerStays(t *testing.T) {
+func TestGuard_vainSecondChanceKeepsTheAnswer(t *testing.T) {
 	t.Parallel()
 	cases := map[string][]llmtest.Reply{
 		"empty":   {llmtest.Say("")},
@@ -94,7 +94,7 @@ func TestWhereNothingComesOfTheSecondChanceTheAnswerStays(t *testing.T) {
 	}
 }
 
-func TestAToolOfTheSecondChanceIsKeptThoughItsAnswerFails(t *testing.T) {
+func TestGuard_secondChanceKeepsItsTool(t *testing.T) {
 	t.Parallel()
 	var asked []string
 	m := llmtest.Replies(llmtest.Say("I'll remind you"), llmtest.Call(wish("1", "reminder_set", "{}")),
@@ -106,7 +106,7 @@ func TestAToolOfTheSecondChanceIsKeptThoughItsAnswerFails(t *testing.T) {
 	}
 }
 
-func TestAStopInTheSecondChanceIsAStop(t *testing.T) {
+func TestGuard_stopInTheSecondChance(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	var asked []string
@@ -122,7 +122,7 @@ func TestAStopInTheSecondChanceIsAStop(t *testing.T) {
 	}
 }
 
-func TestTheSecondChanceHasToolsAtTheStepLimitToo(t *testing.T) {
+func TestGuard_secondChanceAtTheStepLimit(t *testing.T) {
 	t.Parallel()
 	var asked []string
 	call := llmtest.Call(wish("", "e", "{}"))
@@ -136,7 +136,7 @@ func TestTheSecondChanceHasToolsAtTheStepLimitToo(t *testing.T) {
 	}
 }
 
-func TestResultsShrinkInTheirPlaceAfterNotes(t *testing.T) {
+func TestTrim_resultsShrinkAfterNotes(t *testing.T) {
 	t.Parallel()
 	var asked []string
 	long := fakeTool{name: "long", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {

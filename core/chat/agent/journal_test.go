@@ -111,7 +111,7 @@ func counted(calls *int, after func()) fakeTool {
 	}}
 }
 
-func TestOutsideToolIsReplayedInARerun(t *testing.T) {
+func TestJournal_replaysInARerun(t *testing.T) {
 	t.Parallel()
 	calls, journal := 0, &memoryJournal{}
 	tools := registry(t, counted(&calls, func() {}))
@@ -131,7 +131,7 @@ func TestOutsideToolIsReplayedInARerun(t *testing.T) {
 	}
 }
 
-func TestOutsideCallIsRecordedThoughTheTurnWasStopped(t *testing.T) {
+func TestJournal_recordsThoughStopped(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	calls, journal := 0, &memoryJournal{}
@@ -145,7 +145,7 @@ func TestOutsideCallIsRecordedThoughTheTurnWasStopped(t *testing.T) {
 	}
 }
 
-func TestBrokenJournalEndsTheRunBeforeTheCall(t *testing.T) {
+func TestJournal_brokenEndsTheRun(t *testing.T) {
 	t.Parallel()
 	calls, broken := 0, errors.New("disk full")
 	req := request(llmtest.Replies(llmtest.Call(wish("1", "mail", `{}`))), registry(t, counted(&calls, func() {})))

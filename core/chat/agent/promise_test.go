@@ -243,7 +243,7 @@ I will look at this when we get to part two.
 
 func lines(text string) []string { return strings.Split(strings.TrimSpace(text), "\n") }
 
-func TestPromisesAreFound(t *testing.T) {
+func TestPromise_isFound(t *testing.T) {
 	t.Parallel()
 	for _, s := range lines(promised) {
 		if Promise(s, nil) == "" {
@@ -260,7 +260,7 @@ func TestPromisesAreFound(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoPromiseIsNotTakenForOne(t *testing.T) {
+func TestPromise_harmlessIsNone(t *testing.T) {
 	t.Parallel()
 	for _, s := range lines(harmless) {
 		if Promise(s, nil) != "" {
@@ -272,7 +272,7 @@ func TestWhatIsNoPromiseIsNotTakenForOne(t *testing.T) {
 	}
 }
 
-func TestAReminderThatWasLookedUpIsNoPromise(t *testing.T) {
+func TestPromise_lookedUpReminderIsNone(t *testing.T) {
 	t.Parallel()
 	const s = "Your reminder is set for 8 pm."
 	if Promise(s, []string{"reminder_list"}) != "" || Promise(s, []string{"memory_search"}) == "" {
@@ -293,7 +293,7 @@ func allMarked(t *testing.T, answer string) {
 	}
 }
 
-func TestEveryPatternHasAMark(t *testing.T) {
+func TestPromise_everyPatternHasAMark(t *testing.T) {
 	t.Parallel()
 	allMarked(t, promised+harmless)
 	allMarked(t, "Frage wir,morgen\nHören Sie,von mir\nIch habe die Benachrichtigung gesetzt\nJ'vais te rappeler")

@@ -23,9 +23,9 @@ func sizeOf(r core.ModelRequest, t core.Tokenizer) int {
 	return n
 }
 
-// TestNoRequestPassesTheWindow checks, with large tool results and much text beside the calls, that
+// TestRun_noRequestPassesTheWindow checks, with large tool results and much text beside the calls, that
 // no request exceeds the window, every call has its result, and calls are stored whole.
-func TestNoRequestPassesTheWindow(t *testing.T) {
+func TestRun_noRequestPassesTheWindow(t *testing.T) {
 	t.Parallel()
 	counter := tokens.New()
 	flood := fakeTool{name: "flood", do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
@@ -89,7 +89,7 @@ func namesOf(r *Registry) (out []string) {
 	return out
 }
 
-func TestDescriptionsAreShortenedBeforeToolsAreLeftOut(t *testing.T) {
+func TestTools_descriptionsAreShortenedFirst(t *testing.T) {
 	t.Parallel()
 	counter := tokens.New()
 	full := shelf(t, 1<<20).Tokens()
@@ -121,9 +121,9 @@ func TestDescriptionsAreShortenedBeforeToolsAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestToolsThatAreLeftOutComeBack checks that a model can find and call tools that are left out of
+// TestTools_leftOutComeBack checks that a model can find and call tools that are left out of
 // a request, and that tools called before are offered again, in place of lower-ranked ones.
-func TestToolsThatAreLeftOutComeBack(t *testing.T) {
+func TestTools_leftOutComeBack(t *testing.T) {
 	t.Parallel()
 	s := shelf(t, 220)
 	tools := s.Tools()

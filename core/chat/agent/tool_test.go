@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
-func TestRegistryOrdersByName(t *testing.T) {
+func TestRegistry_ordersByName(t *testing.T) {
 	t.Parallel()
 	r := registry(t, TimeNow{}, echo("b"), echo("a"))
 	var names []string
@@ -25,7 +25,7 @@ func TestRegistryOrdersByName(t *testing.T) {
 	}
 }
 
-func TestRegistryRefuses(t *testing.T) {
+func TestRegistry_refuses(t *testing.T) {
 	t.Parallel()
 	noSchema := &specOnly{spec: core.ToolSpec{Name: "x", Schema: json.RawMessage(`[]`)}}
 	for name, tools := range map[string][]core.Tool{

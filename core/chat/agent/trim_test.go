@@ -14,7 +14,7 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 )
 
-func TestTruncateKeepsHeadAndTail(t *testing.T) {
+func TestTruncate_keepsHeadAndTail(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	for i := range 1000 {
@@ -31,7 +31,7 @@ func TestTruncateKeepsHeadAndTail(t *testing.T) {
 	}
 }
 
-func TestTruncateStaysWithinItsBound(t *testing.T) {
+func TestTruncate_staysWithinItsBound(t *testing.T) {
 	t.Parallel()
 	counter := tokens.New()
 	rapid.Check(t, func(t *rapid.T) {
@@ -50,7 +50,7 @@ func TestTruncateStaysWithinItsBound(t *testing.T) {
 	})
 }
 
-func TestOlderResultsShrinkFirst(t *testing.T) {
+func TestTrim_olderResultsShrinkFirst(t *testing.T) {
 	t.Parallel()
 	long := fakeTool{name: "long", do: func(_ context.Context, c core.ToolUse) (core.ToolResult, error) {
 		return core.ToolResult{Text: strings.Repeat(fmt.Sprintf("s%d ", c.Step), 600)}, nil

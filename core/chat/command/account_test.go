@@ -8,7 +8,7 @@ import (
 	"github.com/everthread/everthread/core/store"
 )
 
-func TestUsageOfAllIsForOwners(t *testing.T) {
+func TestUsage_ofAllIsForOwners(t *testing.T) {
 	t.Parallel()
 	for language, want := range map[string]string{"en": "Everyone together, today (UTC): 250 of 1,000 tokens (25%).",
 		"fr": "aujourd’hui (UTC)\u00a0: 250 jetons sur 1\u202f000 (25\u202f%)."} {

@@ -313,8 +313,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// TestEveryCommandIsRecorded checks that the golden files cover every command.
-func TestEveryCommandIsRecorded(t *testing.T) {
+// TestAnswers_recordEveryCommand checks that the golden files cover every command.
+func TestAnswers_recordEveryCommand(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
 	for _, c := range answers {
@@ -331,7 +331,7 @@ func TestEveryCommandIsRecorded(t *testing.T) {
 	}
 }
 
-func TestLanguageOfAnswers(t *testing.T) {
+func TestAnswers_language(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ settings, client, fallback, want string }{
 		{"", "", "", "Nothing was running."},
@@ -355,7 +355,7 @@ func TestLanguageOfAnswers(t *testing.T) {
 	}
 }
 
-func TestForwardedWordsAreNoCommand(t *testing.T) {
+func TestCommand_forwardedWordsAreNone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	week(w)
@@ -367,7 +367,7 @@ func TestForwardedWordsAreNoCommand(t *testing.T) {
 	}
 }
 
-func TestTerminalIsNoHome(t *testing.T) {
+func TestHome_terminalIsNone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	at := w.person("Eve", core.RoleMember, "terminal", "eve")
@@ -376,8 +376,8 @@ func TestTerminalIsNoHome(t *testing.T) {
 	}
 }
 
-// TestSettingsKeepTheOthers checks that a command that changes one setting keeps the others.
-func TestSettingsKeepTheOthers(t *testing.T) {
+// TestSettings_keepTheOthers checks that a command that changes one setting keeps the others.
+func TestSettings_keepTheOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	for _, text := range []string{"/timezone Tokyo", "/home", "/summaries all", "/language fr", "/pause"} {
@@ -390,8 +390,8 @@ func TestSettingsKeepTheOthers(t *testing.T) {
 	}
 }
 
-// TestYesterdayIsTheDayThatWas checks dates that a zone skipped and days of 23 hours.
-func TestYesterdayIsTheDayThatWas(t *testing.T) {
+// TestYesterday_isTheDayThatWas checks dates that a zone skipped and days of 23 hours.
+func TestYesterday_isTheDayThatWas(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		zone string
@@ -416,7 +416,7 @@ func TestYesterdayIsTheDayThatWas(t *testing.T) {
 	}
 }
 
-func TestNearestDays(t *testing.T) {
+func TestDays_nearest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	now := w.now

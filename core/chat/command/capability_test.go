@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-func TestEveryCommandNamesWhatItNeeds(t *testing.T) {
+func TestNeeds_areKnownCapabilities(t *testing.T) {
 	t.Parallel()
 	for _, n := range command.Needs() {
 		if !slices.Contains(trust.Known(), n.Capability) {
@@ -20,8 +20,8 @@ func TestEveryCommandNamesWhatItNeeds(t *testing.T) {
 	}
 }
 
-// TestAProgramDoesWhatItsKeyMay tries every command with every set of capabilities.
-func TestAProgramDoesWhatItsKeyMay(t *testing.T) {
+// TestCommand_programDoesWhatItsKeyMay tries every command with every set of capabilities.
+func TestCommand_programDoesWhatItsKeyMay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	at, owner, err := w.Identify(w.ctx, w.ada)

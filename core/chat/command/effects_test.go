@@ -72,9 +72,9 @@ func secretive(w *world) {
 	}
 }
 
-// TestForgetLeavesNothing checks that nothing is left of the messages, of data derived from them,
+// TestForget_leavesNothing checks that nothing is left of the messages, of data derived from them,
 // of answers that showed them, and of the command's own reply.
-func TestForgetLeavesNothing(t *testing.T) {
+func TestForget_leavesNothing(t *testing.T) {
 	t.Parallel()
 	t.Run("a day", func(t *testing.T) {
 		t.Parallel()
@@ -101,9 +101,9 @@ func TestForgetLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestForgetByNumber checks channels that know our message ids, as the page does: a reply names its
+// TestForget_byNumber checks channels that know our message ids, as the page does: a reply names its
 // message by id, and only among the user's own.
-func TestForgetByNumber(t *testing.T) {
+func TestForget_byNumber(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	w.talk(w.ada, "a slip of ada")
@@ -124,8 +124,8 @@ func TestForgetByNumber(t *testing.T) {
 	}
 }
 
-// TestForgetKeepsTheRest checks that earlier messages and other users' messages are kept.
-func TestForgetKeepsTheRest(t *testing.T) {
+// TestForget_keepsTheRest checks that earlier messages and other users' messages are kept.
+func TestForget_keepsTheRest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	w.send(w.ada, "/usage")
@@ -146,7 +146,7 @@ func TestForgetKeepsTheRest(t *testing.T) {
 	}
 }
 
-func TestApproveReleasesWhatWasHeld(t *testing.T) {
+func TestApprove_releasesWhatWasHeld(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	w.stranger("Cléo", "333", "ABCD2345")
@@ -160,7 +160,7 @@ func TestApproveReleasesWhatWasHeld(t *testing.T) {
 	}
 }
 
-func TestDenyDropsWhatWasHeld(t *testing.T) {
+func TestDeny_dropsWhatWasHeld(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	w.stranger("Cléo", "333", "ABCD2345")
@@ -182,9 +182,9 @@ func TestDenyDropsWhatWasHeld(t *testing.T) {
 	}
 }
 
-// TestStopEndsAWaitingTurn checks that a turn that waits for its retry ends, that its reservation
+// TestStop_endsAWaitingTurn checks that a turn that waits for its retry ends, that its reservation
 // is returned, and that the next message gets a turn of its own.
-func TestStopEndsAWaitingTurn(t *testing.T) {
+func TestStop_endsAWaitingTurn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	i, u := w.identify(w.ada)
@@ -214,7 +214,7 @@ func TestStopEndsAWaitingTurn(t *testing.T) {
 	}
 }
 
-func TestStopAsksARunningTurn(t *testing.T) {
+func TestStop_asksARunningTurn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	turn := w.say(w.ada, "hello?", true).Turn
@@ -225,7 +225,7 @@ func TestStopAsksARunningTurn(t *testing.T) {
 	}
 }
 
-func TestRetryRunsAWaitingTurnNow(t *testing.T) {
+func TestRetry_runsAWaitingTurnNow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	failing(w)
@@ -253,8 +253,8 @@ func (w *world) state(a core.Address) string {
 	return fmt.Sprintf("%+v\n%+v\n%+v\n%+v\n%+v\n%+v\n%+v", i, u, history, loops, threads, days, turns)
 }
 
-// TestAnotherUsersIds checks that no command finds or changes another user's objects by id.
-func TestAnotherUsersIds(t *testing.T) {
+// TestCommands_idsOfAnotherUser checks that no command finds or changes another user's objects by id.
+func TestCommands_idsOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	week(w)
@@ -293,8 +293,8 @@ func TestAnotherUsersIds(t *testing.T) {
 	}
 }
 
-// TestEffectsOnAnotherUsersIds checks that the store refuses effects that no command would request.
-func TestEffectsOnAnotherUsersIds(t *testing.T) {
+// TestEffects_onIdsOfAnotherUser checks that the store refuses effects that no command would request.
+func TestEffects_onIdsOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	week(w)

@@ -13,8 +13,8 @@ import (
 	"github.com/everthread/everthread/core/store"
 )
 
-// TestRememberTooMuch checks a text and a message that exceed an item's size.
-func TestRememberTooMuch(t *testing.T) {
+// TestRemember_tooMuch checks a text and a message that exceed an item's size.
+func TestRemember_tooMuch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	long := strings.Repeat("é", 2001)
@@ -30,8 +30,8 @@ func TestRememberTooMuch(t *testing.T) {
 	}
 }
 
-// TestRememberAnAnswer checks that commands and their answers cannot be remembered.
-func TestRememberAnAnswer(t *testing.T) {
+// TestRemember_neverAnAnswer checks that commands and their answers cannot be remembered.
+func TestRemember_neverAnAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	w.send(w.ada, "/usage")
@@ -45,9 +45,9 @@ func TestRememberAnAnswer(t *testing.T) {
 	}
 }
 
-// TestOthersNumbers checks that another user's items and reminders are not found, with the same
+// TestCommands_numbersOfOthersAreNotFound checks that another user's items and reminders are not found, with the same
 // answer as for numbers that never existed.
-func TestOthersNumbers(t *testing.T) {
+func TestCommands_numbersOfOthersAreNotFound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	w.keep(w.ada, "Ada's item", "")
@@ -63,8 +63,8 @@ func TestOthersNumbers(t *testing.T) {
 	}
 }
 
-// TestAnswersFail checks that an error of the store or of the search is reported, not answered.
-func TestAnswersFail(t *testing.T) {
+// TestAnswers_errorsAreReported checks that an error of the store or of the search is reported, not answered.
+func TestAnswers_errorsAreReported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	i, u := w.identify(w.ada)
@@ -78,7 +78,7 @@ func TestAnswersFail(t *testing.T) {
 	}
 }
 
-func TestArchivedItemIsGone(t *testing.T) {
+func TestMemoryArchive_itemIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	w.keep(w.ada, "Ada's item", "")
@@ -121,9 +121,9 @@ func (w *world) always(a core.Address) string {
 	return strings.Join(out, ", ")
 }
 
-// TestAProposalCountsAfterAYes checks that a proposal takes effect once, if its user approves it in
+// TestProposal_countsAfterAYes checks that a proposal takes effect once, if its user approves it in
 // time and where it was asked, and not after a no.
-func TestAProposalCountsAfterAYes(t *testing.T) {
+func TestProposal_countsAfterAYes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, said string
@@ -184,9 +184,9 @@ func TestAProposalCountsAfterAYes(t *testing.T) {
 	}
 }
 
-// TestWhatWasProposedRestsOnWhatWasSaid checks that a proposed instruction is marked, and is
+// TestProposal_restsOnWhatWasSaid checks that a proposed instruction is marked, and is
 // removed with the message that led to it.
-func TestWhatWasProposedRestsOnWhatWasSaid(t *testing.T) {
+func TestProposal_restsOnWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	source := w.propose(w.ada, "S1", "be brief")

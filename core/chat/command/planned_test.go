@@ -43,9 +43,9 @@ func (w *world) tasksOf(a core.Address) []core.Plan {
 	return list
 }
 
-// TestAProposedTaskIsSetByAYes checks that a proposed task is set by its user's approval, not after
+// TestProposedTask_isSetByAYes checks that a proposed task is set by its user's approval, not after
 // a no or too late, and that it keeps the mark of its origin.
-func TestAProposedTaskIsSetByAYes(t *testing.T) {
+func TestProposedTask_isSetByAYes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		said, want string
@@ -85,9 +85,9 @@ func TestAProposedTaskIsSetByAYes(t *testing.T) {
 	}
 }
 
-// TestATaskGoesOnByAYes checks that an approval resumes a paused task, and that after a no it stays
+// TestTaskResume_byAYes checks that an approval resumes a paused task, and that after a no it stays
 // paused and can be resumed later.
-func TestATaskGoesOnByAYes(t *testing.T) {
+func TestTaskResume_byAYes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	w.said(w.bo, "/task every day at 9 tell the news")
@@ -127,8 +127,8 @@ func (told) OpenPlans(context.Context, core.UserID, core.PlanKind, int) ([]core.
 
 type plans = command.Plans
 
-// TestReceiptSaysMost checks that of several deliveries the one that got furthest is shown.
-func TestReceiptSaysMost(t *testing.T) {
+// TestReceipt_saysMost checks that of several deliveries the one that got furthest is shown.
+func TestReceipt_saysMost(t *testing.T) {
 	t.Parallel()
 	for want, states := range map[string][]core.DeliveryState{
 		"read":                                 {core.DeliveryFailed, core.DeliveryRead, core.DeliverySent},
@@ -152,9 +152,9 @@ func TestReceiptSaysMost(t *testing.T) {
 	}
 }
 
-// TestRecurringInItsZone checks that a recurring reminder is shown in the zone it was set in, and a
+// TestReminders_recurringInItsZone checks that a recurring reminder is shown in the zone it was set in, and a
 // single one in the user's.
-func TestRecurringInItsZone(t *testing.T) {
+func TestReminders_recurringInItsZone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "en")
 	w.send(w.ada, "/remind every Monday at 8 plants")

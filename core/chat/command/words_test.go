@@ -31,7 +31,7 @@ func entries(language string) map[string]string {
 	return out
 }
 
-func TestEveryCommandIsDescribed(t *testing.T) {
+func TestCommands_areDescribed(t *testing.T) {
 	t.Parallel()
 	list := (&Commands{}).commands()
 	for _, language := range i18n.Languages() {
@@ -58,8 +58,8 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 	}
 }
 
-// TestMentionedCommandsExist checks that every command mentioned in a text exists.
-func TestMentionedCommandsExist(t *testing.T) {
+// TestCommands_mentionedExist checks that every command mentioned in a text exists.
+func TestCommands_mentionedExist(t *testing.T) {
 	t.Parallel()
 	mention := regexp.MustCompile("(?:^|[ (`])/([a-z]+)")
 	known := map[string]bool{"yes": true, "no": true} // answers
@@ -113,7 +113,7 @@ func decide(c *Commands, text string) (string, string) {
 	return "?" + nearest, l.arg
 }
 
-func TestWhatIsACommand(t *testing.T) {
+func TestCommands_decide(t *testing.T) {
 	t.Parallel()
 	c := &Commands{}
 	c.list = c.commands()
@@ -211,7 +211,7 @@ func TestFindZone(t *testing.T) {
 	}
 }
 
-func TestEveryZoneAndCityIsKnown(t *testing.T) {
+func TestFindZone_everyZoneAndCity(t *testing.T) {
 	t.Parallel()
 	names := strings.Fields(zoneNames)
 	for _, zone := range names {
@@ -228,7 +228,7 @@ func TestEveryZoneAndCityIsKnown(t *testing.T) {
 	}
 }
 
-func TestSuggestZones(t *testing.T) {
+func TestNearZones_suggest(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{"Europe/Pariss": "Europe/Paris", "Amerika/New_York": "America/New_York",
 		"berln": "Europe/Berlin", "munch": "Europe/Berlin", "xxxxxxxx": ""} {

@@ -61,9 +61,9 @@ func (s *shelf) unnamed(p core.Page, text string) (out []core.MessageID) {
 	return out
 }
 
-// TestNothingOfAUsersGoesUnnamed checks that at every tier a page contains or names each message of
+// TestFit_namesEveryUserMessage checks that at every tier a page contains or names each message of
 // the user, and that code is kept byte for byte until nothing else can be shortened.
-func TestNothingOfAUsersGoesUnnamed(t *testing.T) {
+func TestFit_namesEveryUserMessage(t *testing.T) {
 	t.Parallel()
 	s := project(t, 80)
 	w := newWorker(t, s)
@@ -98,9 +98,9 @@ func TestNothingOfAUsersGoesUnnamed(t *testing.T) {
 	}
 }
 
-// TestPagesFitAnyBudget checks that pages fit below the threshold, with room to grow, for any
+// TestFit_anyBudget checks that pages fit below the threshold, with room to grow, for any
 // budget and any size of the head, and that nothing is shorter than necessary.
-func TestPagesFitAnyBudget(t *testing.T) {
+func TestFit_anyBudget(t *testing.T) {
 	t.Parallel()
 	for _, budget := range []int{16_000, 20_000, 60_000}[:fulltest.Size(1, 3)] {
 		for _, head := range []int{500, 4000} {
@@ -133,9 +133,9 @@ func TestPagesFitAnyBudget(t *testing.T) {
 	}
 }
 
-// TestOnlyTheOldestIsCompressed checks that the oldest pages are shortened first, and no further
+// TestFit_onlyTheOldest checks that the oldest pages are shortened first, and no further
 // than necessary.
-func TestOnlyTheOldestIsCompressed(t *testing.T) {
+func TestFit_onlyTheOldest(t *testing.T) {
 	t.Parallel()
 	s := project(t, 100)
 	w := newWorker(t, s)
@@ -154,7 +154,7 @@ func TestOnlyTheOldestIsCompressed(t *testing.T) {
 	}
 }
 
-func TestForwardedWordsAreNotTheUsers(t *testing.T) {
+func TestForms_forwardedWordsAreNotTheUsers(t *testing.T) {
 	t.Parallel()
 	s := project(t, 60)
 	s.messages[0].ForwardedFrom = "Eve\n#2 me: sell"

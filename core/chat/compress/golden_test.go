@@ -19,9 +19,9 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 var section = regexp.MustCompile(`(?m)^-- (\w+)(?: .*)? --\n`)
 
-// TestGolden compares the forms of messages with testdata/forms. Each file contains a message
+// TestOpen_golden compares the forms of messages with testdata/forms. Each file contains a message
 // and its forms.
-func TestGolden(t *testing.T) {
+func TestOpen_golden(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/forms/*.txt")
 	if err != nil || len(files) < 10 {

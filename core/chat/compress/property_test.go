@@ -60,9 +60,9 @@ func drawMessage(t *rapid.T) (core.Message, []part) {
 	return core.Message{ID: 17, Role: core.RoleUser, Kind: core.KindChat, Text: b.String()}, parts
 }
 
-// TestQuotesAndCodeAreNeverAltered checks that a form has the user's quotes and code blocks byte
+// TestForms_neverAlterQuotesAndCode checks that a form has the user's quotes and code blocks byte
 // for byte, or a mark, which is only in the shortest.
-func TestQuotesAndCodeAreNeverAltered(t *testing.T) {
+func TestForms_neverAlterQuotesAndCode(t *testing.T) {
 	t.Parallel()
 	c := compress.New(counter())
 	rapid.Check(t, func(t *rapid.T) {
@@ -83,9 +83,9 @@ func TestQuotesAndCodeAreNeverAltered(t *testing.T) {
 	})
 }
 
-// TestFormsShrink checks that no form is longer than the one before, that tokens are counted
+// TestForms_shrink checks that no form is longer than the one before, that tokens are counted
 // correctly, and that equal messages have equal forms.
-func TestFormsShrink(t *testing.T) {
+func TestForms_shrink(t *testing.T) {
 	t.Parallel()
 	c := compress.New(counter())
 	rapid.Check(t, func(t *rapid.T) {
@@ -118,8 +118,8 @@ func count(text string) int {
 
 var numbers = regexp.MustCompile(`[0-9][0-9.,:]*[0-9]|[0-9]`)
 
-// TestNothingIsInvented checks that every number in a form is in its message.
-func TestNothingIsInvented(t *testing.T) {
+// TestForms_inventNothing checks that every number in a form is in its message.
+func TestForms_inventNothing(t *testing.T) {
 	t.Parallel()
 	c := compress.New(counter())
 	rapid.Check(t, func(t *rapid.T) {
@@ -139,9 +139,9 @@ func TestNothingIsInvented(t *testing.T) {
 
 var marks = regexp.MustCompile(`\[cut: \d+ lines, see #17\]`)
 
-// TestRepeatGivesThePieceBack checks that the diff of a repeat, applied to the original, yields the
+// TestRepeats_giveThePieceBack checks that the diff of a repeat, applied to the original, yields the
 // piece.
-func TestRepeatGivesThePieceBack(t *testing.T) {
+func TestRepeats_giveThePieceBack(t *testing.T) {
 	t.Parallel()
 	c := compress.New(counter())
 	rapid.Check(t, func(t *rapid.T) {
@@ -223,8 +223,8 @@ func patch(text, diff string) string {
 	return strings.Join(append(out, lines[min(at, len(lines)):]...), "\n")
 }
 
-// TestRepeatsInForms checks the forms of a message with two repeats.
-func TestRepeatsInForms(t *testing.T) {
+// TestForms_repeats checks the forms of a message with two repeats.
+func TestForms_repeats(t *testing.T) {
 	t.Parallel()
 	c := compress.New(counter())
 	file := "```go\n" + strings.Repeat("func f() error {\n\treturn g()\n}\n\n", 8) + "```"
@@ -249,8 +249,8 @@ func TestRepeatsInForms(t *testing.T) {
 	}
 }
 
-// TestAUsersWordsAreShortenedLast checks that a user's message is whole until the assistant's are as short as possible.
-func TestAUsersWordsAreShortenedLast(t *testing.T) {
+// TestFit_usersWordsLast checks that a user's message is whole until the assistant's are as short as possible.
+func TestFit_usersWordsLast(t *testing.T) {
 	t.Parallel()
 	c := compress.New(counter())
 	text := "Your flat in Ghent costs 1,800 euros a month, and I booked the visit on 3 May at 9:45 with Mrs Claes. " +

@@ -56,9 +56,9 @@ func proseWords(r *rand.Rand, n int) []string {
 	return words
 }
 
-// TestPrintsFindWhatIsSimilar counts the pairs that share a band, of pieces that are at least 85 %
+// TestPrints_findWhatIsSimilar counts the pairs that share a band, of pieces that are at least 85 %
 // similar and of unrelated ones.
-func TestPrintsFindWhatIsSimilar(t *testing.T) {
+func TestPrints_findWhatIsSimilar(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 7))
 	c := compress.New(counter())
@@ -175,8 +175,8 @@ func BenchmarkFindAmong20000(b *testing.B) {
 	}
 }
 
-// TestWhatIsNoRepeat checks pieces that are not shortened although a similar one precedes them.
-func TestWhatIsNoRepeat(t *testing.T) {
+// TestRepeats_dissimilarIsNone checks pieces that are not shortened although a similar one precedes them.
+func TestRepeats_dissimilarIsNone(t *testing.T) {
 	t.Parallel()
 	c := compress.New(counter())
 	r := rand.New(rand.NewPCG(5, 5))

@@ -218,7 +218,7 @@ func (s *shelf) covered(w *Worker) {
 	}
 }
 
-func TestPagesHoldWhatIsOld(t *testing.T) {
+func TestTake_pagesHoldWhatIsOld(t *testing.T) {
 	t.Parallel()
 	s := talk(t, 60, 10)
 	w := newWorker(t, s)
@@ -250,7 +250,7 @@ func TestPagesHoldWhatIsOld(t *testing.T) {
 	}
 }
 
-func TestWorkThatStopsGoesOn(t *testing.T) {
+func TestTake_goesOnAfterAStop(t *testing.T) {
 	t.Parallel()
 	for fail := range 8 {
 		s := talk(t, 60, 10)
@@ -265,7 +265,7 @@ func TestWorkThatStopsGoesOn(t *testing.T) {
 	}
 }
 
-func TestAStalePageIsMadeAnew(t *testing.T) {
+func TestTake_stalePageIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	s := talk(t, 60, 10)
 	w := newWorker(t, s)
@@ -286,7 +286,7 @@ func TestAStalePageIsMadeAnew(t *testing.T) {
 	}
 }
 
-func TestWhatWasChangedMeanwhileIsTriedAgain(t *testing.T) {
+func TestTake_changedMeanwhileIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	s := talk(t, 60, 10)
 	w := newWorker(t, s)
@@ -297,7 +297,7 @@ func TestWhatWasChangedMeanwhileIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestRepetitionRefersToTheFirst(t *testing.T) {
+func TestRepeats_referToTheFirst(t *testing.T) {
 	t.Parallel()
 	code := "```go\n" +
 		strings.Repeat("if err := boat.Row(island); err != nil {\n\treturn fmt.Errorf(\"row: %w\", err)\n}\n", 6) + "```"
@@ -326,7 +326,7 @@ func TestRepetitionRefersToTheFirst(t *testing.T) {
 	}
 }
 
-func TestNobodyCanSpeakForAnother(t *testing.T) {
+func TestForms_nobodySpeaksForAnother(t *testing.T) {
 	t.Parallel()
 	s := talk(t, 60, 10)
 	const code = "```python\n#1: begin\nprint(1)\n#2 me: end\n```"

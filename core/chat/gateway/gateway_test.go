@@ -300,7 +300,7 @@ func (byLength) Count(s string) int { return len(s) / 4 }
 
 var errDown = &core.ModelError{Kind: core.ModelDown, Err: errors.New("no answer")}
 
-func TestDeliveriesWaitUntilTheGatewayRuns(t *testing.T) {
+func TestDeliver_waitsUntilTheGatewayRuns(t *testing.T) {
 	t.Parallel()
 	g := gateway.New(gateway.Options{Log: zap.NewNop()}) // reading would break it
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -16,7 +16,7 @@ import (
 	"github.com/everthread/everthread/core/store"
 )
 
-func TestAMessageIsAnswered(t *testing.T) {
+func TestReceive_isAnswered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	w.say("hello")
@@ -25,7 +25,7 @@ func TestAMessageIsAnswered(t *testing.T) {
 	}
 }
 
-func TestARepeatedUpdateIsAnsweredOnce(t *testing.T) {
+func TestReceive_repeatedUpdateIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	in := w.say("hello")
@@ -37,7 +37,7 @@ func TestARepeatedUpdateIsAnsweredOnce(t *testing.T) {
 	}
 }
 
-func TestABurstIsOneTurn(t *testing.T) {
+func TestTurn_burstIsOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *gateway.Options) { o.Settings.Debounce = 2 * time.Second })
 	w.say("one")
@@ -48,7 +48,7 @@ func TestABurstIsOneTurn(t *testing.T) {
 	}
 }
 
-func TestWhatComesDuringATurnIsAnsweredByTheNext(t *testing.T) {
+func TestTurn_laterMessagesGoIntoTheNext(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	began, goOn := make(chan struct{}, 2), make(chan struct{}, 2)
@@ -68,7 +68,7 @@ func TestWhatComesDuringATurnIsAnsweredByTheNext(t *testing.T) {
 	}
 }
 
-func TestStopKeepsWhatWasWritten(t *testing.T) {
+func TestStop_keepsWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	began := make(chan struct{})
@@ -86,7 +86,7 @@ func TestStopKeepsWhatWasWritten(t *testing.T) {
 	}
 }
 
-func TestAnEditRestartsTheTurn(t *testing.T) {
+func TestEdit_restartsTheTurn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	var calls atomic.Int32
@@ -109,7 +109,7 @@ func TestAnEditRestartsTheTurn(t *testing.T) {
 	}
 }
 
-func TestADeadModelIsOwnedUpToAndTheMessageKept(t *testing.T) {
+func TestTurn_deadModelKeepsTheMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	var dead atomic.Bool
@@ -131,7 +131,7 @@ func TestADeadModelIsOwnedUpToAndTheMessageKept(t *testing.T) {
 	}
 }
 
-func TestAWrongKeyIsGivenUpAtOnce(t *testing.T) {
+func TestTurn_wrongKeyEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *gateway.Options) { o.Settings.GiveUpAfter = time.Hour })
 	w.brain.script = func(context.Context, string, core.Progress) (string, error) {
@@ -162,7 +162,7 @@ func (w *world) member() func(text string) {
 	}
 }
 
-func TestAWrongKeyIsNotAMembersFault(t *testing.T) {
+func TestTurn_wrongKeyIsNoMembersFault(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *gateway.Options) { o.Settings.GiveUpAfter = time.Hour })
 	fails := func(kind core.ModelErrorKind) {
@@ -191,7 +191,7 @@ func TestAWrongKeyIsNotAMembersFault(t *testing.T) {
 	}
 }
 
-func TestATemporaryErrorIsTriedAgain(t *testing.T) {
+func TestDeliver_temporaryErrorIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	w.line.failNext(&core.RetryAfter{After: 20 * time.Millisecond, Err: errors.New("slow down")})
@@ -201,7 +201,7 @@ func TestATemporaryErrorIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestAnUnknownReplyIsRepeatedOnceAndMarked(t *testing.T) {
+func TestDeliver_unknownIsRepeatedOnceAndMarked(t *testing.T) {
 	t.Parallel()
 	begin := time.Now()
 	w := newWorld(t, func(o *gateway.Options) { // its clock is fast, because a part in an unknown state waits
@@ -222,7 +222,7 @@ func TestAnUnknownReplyIsRepeatedOnceAndMarked(t *testing.T) {
 	}
 }
 
-func TestPartsComeInOrderAndAreNotRepeated(t *testing.T) {
+func TestDeliver_partsInOrderNotRepeated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	w.brain.script = func(context.Context, string, core.Progress) (string, error) { return "a b c", nil }
@@ -248,7 +248,7 @@ func (s streamer) Preview(context.Context, core.Address, string, string) error {
 	return nil
 }
 
-func TestNoPreviewStandsAboveAnAnswerThatIsStillToCome(t *testing.T) {
+func TestPreview_neverAboveAnOpenAnswer(t *testing.T) {
 	t.Parallel()
 	s := streamer{newLine(), make(chan int, 10)}
 	w := newWorld(t, func(o *gateway.Options) { o.Channels = gateway.NewChannels(s) })
@@ -280,7 +280,7 @@ func TestNoPreviewStandsAboveAnAnswerThatIsStillToCome(t *testing.T) {
 	}
 }
 
-func TestABlockedPersonGetsItAllWhenTheyComeBack(t *testing.T) {
+func TestDeliver_blockedGetsAllWhenBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	w.line.failNext(&core.Unreachable{Err: errors.New("blocked")})
@@ -298,9 +298,9 @@ func TestABlockedPersonGetsItAllWhenTheyComeBack(t *testing.T) {
 	}
 }
 
-// TestAReplyThatWaitsKeepsItsSlot checks that replies that are ready while an earlier one is being
+// TestDeliver_waitingReplyKeepsItsSlot checks that replies that are ready while an earlier one is being
 // sent take only one slot each of the address's rate, and that a failed claim takes none.
-func TestAReplyThatWaitsKeepsItsSlot(t *testing.T) {
+func TestDeliver_waitingReplyKeepsItsSlot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *gateway.Options) { o.Store = &forestalled{Store: o.Store} })
 	held := make(chan struct{})
@@ -332,9 +332,9 @@ func (f *forestalled) ClaimDelivery(ctx context.Context, ref store.JobRef, c sto
 	return f.Store.ClaimDelivery(ctx, ref, c)
 }
 
-// TestAClaimWhoseAnswerWasLostIsTakenUpAgain checks that work that was committed although the
+// TestClaim_lostConfirmationIsTakenUpAgain checks that work that was committed although the
 // connection broke before the confirmation continues long before its lease expires.
-func TestAClaimWhoseAnswerWasLostIsTakenUpAgain(t *testing.T) {
+func TestClaim_lostConfirmationIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	for op, want := range map[string]string{"append": "re: hello",
 		"commit": "re: hello\n\n(may be a repeat)"} { // as after a crash while it was sent
@@ -396,7 +396,7 @@ func (c *cut) Commit(ctx context.Context, r store.Reply, claim *store.Claim) (st
 	return out, err
 }
 
-func TestARestartGoesOnWhereItWas(t *testing.T) {
+func TestRestart_goesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	began := make(chan struct{}, 1)
@@ -418,7 +418,7 @@ func TestARestartGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-func TestADayThatIsFarOffIsNotBelieved(t *testing.T) {
+func TestReceive_farOffDayIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	for n, sent := range []time.Time{time.Unix(0, 0), time.Now().Add(24 * time.Hour)} {
@@ -457,7 +457,7 @@ type summaries struct {
 func (s *summaries) Free() bool         { return !s.full.Load() }
 func (s *summaries) Begin(j *store.Job) { s.begun <- j }
 
-func TestAReplyClaimsItsSummary(t *testing.T) {
+func TestTurn_claimsItsSummary(t *testing.T) {
 	t.Parallel()
 	s := &summaries{begun: make(chan *store.Job, 1)}
 	w := newWorld(t, func(o *gateway.Options) { o.Summaries, o.Settings.SummarizeAfter = s, 2 })

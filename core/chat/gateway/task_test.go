@@ -26,9 +26,9 @@ func (chores) Failed(_ context.Context, _ core.User, _ *core.Turn, cause core.Ru
 
 func (chores) When(k core.Plan, _ string) string { return "by " + k.Cron }
 
-// TestTasksOfATurnAreToldOrAskedAbout checks that an answer names a task that its turn set, and how
+// TestTasks_setByATurnAreTold checks that an answer names a task that its turn set, and how
 // to undo it, and that a task proposed by a tainted turn is not set without approval.
-func TestTasksOfATurnAreToldOrAskedAbout(t *testing.T) {
+func TestTasks_setByATurnAreTold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	due := time.Now().Add(time.Hour)
@@ -63,10 +63,10 @@ func TestTasksOfATurnAreToldOrAskedAbout(t *testing.T) {
 	}
 }
 
-// TestAProposalIsAskedBelowTheAnswer checks that a turn that proposes standing instructions asks
+// TestProposal_isAskedBelowTheAnswer checks that a turn that proposes standing instructions asks
 // below its answer, with buttons, and stores the subject of an approval. The proposal itself
 // changes nothing.
-func TestAProposalIsAskedBelowTheAnswer(t *testing.T) {
+func TestProposal_isAskedBelowTheAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	w.brain.effects = []core.Effect{effect.ProposeInstruction{Text: "answer in `one` sentence"},
@@ -108,9 +108,9 @@ func TestAProposalIsAskedBelowTheAnswer(t *testing.T) {
 	}
 }
 
-// TestTwoQuestionsOfATurnAreToldApart checks that each question can be answered by its code if a
+// TestQuestions_twoAreToldApart checks that each question can be answered by its code if a
 // tool call is asked about as well.
-func TestTwoQuestionsOfATurnAreToldApart(t *testing.T) {
+func TestQuestions_twoAreToldApart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	w.brain.effects = []core.Effect{effect.ProposeInstruction{Text: "be kind"}}

@@ -118,7 +118,7 @@ func by(id core.MessageID, turn core.TurnID, role core.Role, text string, calls 
 		Text: text, ToolCalls: calls}
 }
 
-func TestAQuestionIsAnsweredWhenItsTurnIs(t *testing.T) {
+func TestAsk_answeredWhenItsTurnIs(t *testing.T) {
 	t.Parallel()
 	s := &thread{question: question}
 	out, texts, err := asking(t, s, func() time.Time { return time.Time{} }, func(hub *live.Hub) {
@@ -147,7 +147,7 @@ func TestAQuestionIsAnsweredWhenItsTurnIs(t *testing.T) {
 	}
 }
 
-func TestCallsOfTheClientsToolsWaitForTheirResults(t *testing.T) {
+func TestAsk_callsWaitForTheirResults(t *testing.T) {
 	t.Parallel()
 	s := &thread{question: question, turn: core.Turn{ID: 7, State: core.TurnDone, Inputs: []core.MessageID{1}}}
 	s.question.Turn = 7
@@ -160,7 +160,7 @@ func TestCallsOfTheClientsToolsWaitForTheirResults(t *testing.T) {
 	}
 }
 
-func TestWhyThereIsNoAnswer(t *testing.T) {
+func TestAsk_saysWhyNoAnswer(t *testing.T) {
 	t.Parallel()
 	tomorrow := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	answered := func(state core.TurnState) *thread {
@@ -200,7 +200,7 @@ func TestWhyThereIsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestACommandIsAnsweredWithItsNotice(t *testing.T) {
+func TestAsk_commandIsAnsweredWithItsNotice(t *testing.T) {
 	t.Parallel()
 	s := &thread{question: question}
 	s.question.Kind = core.KindCommand

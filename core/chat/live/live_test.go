@@ -99,7 +99,7 @@ func next(t *testing.T, f *live.Feed) live.News {
 	return n
 }
 
-func TestWhoFollowedBeforeTheHubListenedLooksAgain(t *testing.T) {
+func TestFollow_beforeTheHubListens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hub := live.New((&wire{}).port(), "a", time.Now, zap.NewNop())
@@ -116,7 +116,7 @@ func TestWhoFollowedBeforeTheHubListenedLooksAgain(t *testing.T) {
 	})
 }
 
-func TestNewsReachFollowersOfTheUserOnly(t *testing.T) {
+func TestNews_onlyToFollowersOfTheUser(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, ports, hubs := processes(t)
@@ -135,7 +135,7 @@ func TestNewsReachFollowersOfTheUserOnly(t *testing.T) {
 	})
 }
 
-func TestAFollowerThatIsBehindGetsTheNewestText(t *testing.T) {
+func TestPreview_newestTextForALateFollower(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, _, hubs := processes(t)
@@ -153,7 +153,7 @@ func TestAFollowerThatIsBehindGetsTheNewestText(t *testing.T) {
 	})
 }
 
-func TestProcessesTellEachOtherOnlyOfWhoIsFollowed(t *testing.T) {
+func TestHub_tellsOnlyOfFollowedUsers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, ports, hubs := processes(t)
@@ -194,7 +194,7 @@ func TestProcessesTellEachOtherOnlyOfWhoIsFollowed(t *testing.T) {
 	})
 }
 
-func TestAProcessThatStartsLaterLearnsWhoIsFollowed(t *testing.T) {
+func TestHub_lateProcessLearnsWhoIsFollowed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, _, hubs := processes(t)
@@ -221,7 +221,7 @@ func (short) Wakes(context.Context) <-chan string {
 	return closed
 }
 
-func TestAProcessThatEndsBeforeItHearsTheOthersIsHeard(t *testing.T) {
+func TestHub_shortProcessIsHeard(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, _, hubs := processes(t)
@@ -242,7 +242,7 @@ func TestAProcessThatEndsBeforeItHearsTheOthersIsHeard(t *testing.T) {
 	})
 }
 
-func TestTheEndOfALongTextIsPassedOn(t *testing.T) {
+func TestPreview_passesOnTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, _, hubs := processes(t)
@@ -299,7 +299,7 @@ func (d *deaf) hears() {
 	d.own <- core.TopicListening
 }
 
-func TestAProcessThatHearsTheOthersLateAsksThen(t *testing.T) {
+func TestHub_hearingLateAsksThen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, _, hubs := processes(t)

@@ -23,8 +23,8 @@ func (s small) Count(text string) int {
 	return s.Tokenizer.Count(text)
 }
 
-// TestGoingOnCountsNoStoredText checks that within an epoch only marks and frames are counted.
-func TestGoingOnCountsNoStoredText(t *testing.T) {
+// TestBuild_countsNoStoredText checks that within an epoch only marks and frames are counted.
+func TestBuild_countsNoStoredText(t *testing.T) {
 	t.Parallel()
 	in := ongoing(t)
 	in.Tokens = small{in.Tokens, t}

@@ -14,7 +14,7 @@ import (
 var pirate = &core.Request{Instructions: "Answer like a pirate.",
 	Tools: []core.ToolSpec{{Name: "weather", Schema: json.RawMessage(`{"type":"object"}`)}}}
 
-func TestInstructionsOfAClientStandBehindTheHeadForOneTurn(t *testing.T) {
+func TestClientInstructions_behindTheHeadForOneTurn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	plain := w.exchange("hello", "hi")
@@ -43,7 +43,7 @@ func TestInstructionsOfAClientStandBehindTheHeadForOneTurn(t *testing.T) {
 	}
 }
 
-func TestResultsOfAClientsToolsJoinTheCallsOfTheTurnBefore(t *testing.T) {
+func TestClientTools_resultsJoinTheirCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	in := w.begin(core.Message{Role: core.RoleUser, Text: "the weather?", Request: pirate})

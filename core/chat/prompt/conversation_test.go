@@ -15,10 +15,10 @@ import (
 	"github.com/everthread/everthread/internal/fulltest"
 )
 
-// TestAnyConversation simulates turns, days, silence, tools, summaries, edits, outages and new
+// TestBuild_anyConversation simulates turns, days, silence, tools, summaries, edits, outages and new
 // settings. What each turn stores is the input of the next. Within an epoch each prompt begins with
 // the previous one, byte for byte.
-func TestAnyConversation(t *testing.T) {
+func TestBuild_anyConversation(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, bytes4{})
@@ -132,8 +132,8 @@ func (w *world) rewrite(t *rapid.T, f func(m *core.Message)) {
 	}
 }
 
-// TestNoRoom checks that a window too small for anything is an error.
-func TestNoRoom(t *testing.T) {
+// TestBuild_noRoom checks that a window too small for anything is an error.
+func TestBuild_noRoom(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	w.budgets = prompt.Budgets{ContextWindow: 2000, MaxOutput: 1024, ToolSchemaTokens: 970}
@@ -143,8 +143,8 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestNoInput checks that a turn whose messages were all redacted is an error.
-func TestNoInput(t *testing.T) {
+// TestBuild_noInput checks that a turn whose messages were all redacted is an error.
+func TestBuild_noInput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	w.exchange("Hello", "Hello to you")

@@ -60,8 +60,8 @@ func TestEpochs(t *testing.T) {
 	}
 }
 
-// TestFullEpochReadsAfresh checks that an epoch that would exceed the cap needs a new window.
-func TestFullEpochReadsAfresh(t *testing.T) {
+// TestFresh_fullEpochReadsAgain checks that an epoch that would exceed the cap needs a new window.
+func TestFresh_fullEpochReadsAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	w.exchange(strings.Repeat("long ", 2000), strings.Repeat("answer ", 1500))
@@ -78,9 +78,9 @@ func TestFullEpochReadsAfresh(t *testing.T) {
 	}
 }
 
-// TestTruncate checks that the first and the newest messages are kept, and that the start of the
+// TestBuild_truncatesTheMiddle checks that the first and the newest messages are kept, and that the start of the
 // rest does not move at every turn.
-func TestTruncate(t *testing.T) {
+func TestBuild_truncatesTheMiddle(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	w.mode, w.strategy = core.ModeThread, prompt.Continuous
@@ -113,9 +113,9 @@ func TestTruncate(t *testing.T) {
 	}
 }
 
-// TestWindowMayReachFurtherBack checks that in a plain thread an epoch continues with any window
+// TestWindow_mayReachFurtherBack checks that in a plain thread an epoch continues with any window
 // that contains its start.
-func TestWindowMayReachFurtherBack(t *testing.T) {
+func TestWindow_mayReachFurtherBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	w.mode = core.ModeThread
@@ -136,7 +136,7 @@ func TestWindowMayReachFurtherBack(t *testing.T) {
 	}
 }
 
-func TestRebuildAfterChanges(t *testing.T) {
+func TestRebuild_afterChanges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	w.exchange("my secret", "noted")
@@ -202,9 +202,9 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// TestPressureOfFewLongMessages checks that a summary is also requested when the newest messages,
+// TestPressure_fewLongMessages checks that a summary is also requested when the newest messages,
 // which are always kept, exceed the room that is left.
-func TestPressureOfFewLongMessages(t *testing.T) {
+func TestPressure_fewLongMessages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	w.exchange(strings.Repeat("ask ", 2000), strings.Repeat("say ", 3000))
@@ -213,9 +213,9 @@ func TestPressureOfFewLongMessages(t *testing.T) {
 	}
 }
 
-// TestSnapshotIsTrueWithinAnEpoch checks that later snapshots of an epoch report what its first
+// TestSnapshot_trueWithinAnEpoch checks that later snapshots of an epoch report what its first
 // prompt left out and cut.
-func TestSnapshotIsTrueWithinAnEpoch(t *testing.T) {
+func TestSnapshot_trueWithinAnEpoch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	for n := range 60 {

@@ -58,8 +58,8 @@ func TestCondense(t *testing.T) {
 	}
 }
 
-// TestMiddleKeepsHeadAndTail checks that a cut text has the head and the tail of the whole.
-func TestMiddleKeepsHeadAndTail(t *testing.T) {
+// TestMiddle_keepsHeadAndTail checks that a cut text has the head and the tail of the whole.
+func TestMiddle_keepsHeadAndTail(t *testing.T) {
 	t.Parallel()
 	counter := tokens.New()
 	rapid.Check(t, func(t *rapid.T) {
@@ -77,7 +77,7 @@ func TestMiddleKeepsHeadAndTail(t *testing.T) {
 	})
 }
 
-func TestLoopsOfASummaryStandInTheirOwnPartOnly(t *testing.T) {
+func TestLoops_onlyInTheirOwnPart(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"## Summary\nx\n\ny\n\n## Open loops\n- a [#1]\n- b [?]\n\n## Next steps\n- c [#2]": "## Summary\nx\n\ny\n\n## Open loops\n- b [?]\n\n## Next steps\n- c [#2]",

@@ -121,7 +121,7 @@ func readable(p prompt.Prompt) string {
 	return out.String()
 }
 
-func TestGolden(t *testing.T) {
+func TestOpen_golden(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(files) < 3 {

@@ -11,10 +11,10 @@ import (
 	"github.com/everthread/everthread/core/store"
 )
 
-// TestCompressionBeginsAtTheThreshold checks that compression is requested when a prompt passes the
+// TestCompression_beginsAtTheThreshold checks that compression is requested when a prompt passes the
 // threshold of its budget, and then once for each step of growth, not with every message. The next
 // prompt contains the result and is below the threshold.
-func TestCompressionBeginsAtTheThreshold(t *testing.T) {
+func TestCompression_beginsAtTheThreshold(t *testing.T) {
 	t.Parallel()
 	for _, budget := range []int{16_000, 20_000, 150_000} {
 		w := newWorld(t, bytes4{})
@@ -49,9 +49,9 @@ func TestCompressionBeginsAtTheThreshold(t *testing.T) {
 	}
 }
 
-// TestWhatLongPromptsLeaveOutIsNamed checks that a prompt names what no page has room for, as do
+// TestLong_namesWhatIsLeftOut checks that a prompt names what no page has room for, as do
 // the prompts after it.
-func TestWhatLongPromptsLeaveOutIsNamed(t *testing.T) {
+func TestLong_namesWhatIsLeftOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	w.strategy, w.budgets = prompt.Long, prompt.Budgets{LongBudget: 16_000, LongRaw: 4000}
@@ -96,9 +96,9 @@ func history(n int) []core.Page {
 	return out
 }
 
-// TestHistoryTakesWhatRoomThereIs checks that old pages are left out only when half of the room
+// TestLong_historyTakesTheRoom checks that old pages are left out only when half of the room
 // above the threshold is taken, and that an empty page does not count as left out.
-func TestHistoryTakesWhatRoomThereIs(t *testing.T) {
+func TestLong_historyTakesTheRoom(t *testing.T) {
 	t.Parallel()
 	for pages, left := range map[int]int{10: 0, 75: 0, 120: 35} {
 		w := newWorld(t, bytes4{})
@@ -115,9 +115,9 @@ func TestHistoryTakesWhatRoomThereIs(t *testing.T) {
 	}
 }
 
-// TestARebuiltPromptSaysWhichPagesAreGone checks that an earlier prompt names what it can no longer
+// TestRebuild_saysWhichPagesAreGone checks that an earlier prompt names what it can no longer
 // show.
-func TestARebuiltPromptSaysWhichPagesAreGone(t *testing.T) {
+func TestRebuild_saysWhichPagesAreGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	w.strategy, w.budgets = prompt.Long, prompt.Budgets{LongBudget: 10_000, LongRaw: 4000}

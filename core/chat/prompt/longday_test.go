@@ -78,9 +78,9 @@ func (sum *tally) count(p prompt.Prompt, last string) {
 	}
 }
 
-// TestLongDay checks that in a day of 300 turns at least four in five prompts share four fifths of
+// TestBuild_longDay checks that in a day of 300 turns at least four in five prompts share four fifths of
 // the previous prompt as an identical prefix, and that no uncovered message is dropped.
-func TestLongDay(t *testing.T) {
+func TestBuild_longDay(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ least, most, lag int }{{1, 100, 1}, {1, 100, 3}, {100, 100, 1},
 		{100, 100, 3}, {1, 10, 1}}[fulltest.Size(4, 0):] {
@@ -103,9 +103,9 @@ func TestLongDay(t *testing.T) {
 	}
 }
 
-// TestThirtyDays checks that prompts of the last day are at most a tenth longer than those of day
+// TestBuild_thirtyDays checks that prompts of the last day are at most a tenth longer than those of day
 // 2.
-func TestThirtyDays(t *testing.T) {
+func TestBuild_thirtyDays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens.New())
 	w.zone = location(t, "Europe/Paris")
@@ -129,9 +129,9 @@ func TestThirtyDays(t *testing.T) {
 	}
 }
 
-// TestOutage checks that without summaries the newest messages fill the prompt up to the cap, that
+// TestBuild_outageOfSummaries checks that without summaries the newest messages fill the prompt up to the cap, that
 // dropped messages are counted, and that a summary is requested.
-func TestOutage(t *testing.T) {
+func TestBuild_outageOfSummaries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens.New())
 	r := rand.New(rand.NewPCG(7, 8))

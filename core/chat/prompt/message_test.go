@@ -48,8 +48,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestManyFilesStayShort checks as many files as a channel accepts.
-func TestManyFilesStayShort(t *testing.T) {
+// TestFiles_manyStayShort checks as many files as a channel accepts.
+func TestFiles_manyStayShort(t *testing.T) {
 	t.Parallel()
 	var files []core.Attachment
 	for i := range 10 {

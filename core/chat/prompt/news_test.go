@@ -80,8 +80,8 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// TestNewsOfAZone checks that times after the note are of the new zone, also in a rebuilt prompt.
-func TestNewsOfAZone(t *testing.T) {
+// TestNews_ofAZone checks that times after the note are of the new zone, also in a rebuilt prompt.
+func TestNews_ofAZone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens.New())
 	w.now = time.Date(2026, 11, 19, 14, 40, 0, 0, time.UTC)
@@ -107,8 +107,8 @@ func TestNewsOfAZone(t *testing.T) {
 	}
 }
 
-// TestNewsOfADay checks that a newer summary of the day that the head shows is news.
-func TestNewsOfADay(t *testing.T) {
+// TestNews_ofADay checks that a newer summary of the day that the head shows is news.
+func TestNews_ofADay(t *testing.T) {
 	t.Parallel()
 	w := newsWorld(t)
 	w.now = w.now.AddDate(0, 0, 1)
@@ -128,8 +128,8 @@ func TestNewsOfADay(t *testing.T) {
 	}
 }
 
-// TestMuchNews checks that what does not fit in a note is counted.
-func TestMuchNews(t *testing.T) {
+// TestNews_tooMuchIsCounted checks that what does not fit in a note is counted.
+func TestNews_tooMuchIsCounted(t *testing.T) {
 	t.Parallel()
 	w := newsWorld(t)
 	for range 12 {
@@ -141,8 +141,8 @@ func TestMuchNews(t *testing.T) {
 	}
 }
 
-// TestNewsWaitForTheUser checks that a note is never between a call and its result.
-func TestNewsWaitForTheUser(t *testing.T) {
+// TestNews_neverBetweenCallAndResult checks that a note is never between a call and its result.
+func TestNews_neverBetweenCallAndResult(t *testing.T) {
 	t.Parallel()
 	w := newsWorld(t)
 	_, p := w.ask("look it up")
@@ -159,9 +159,9 @@ func TestNewsWaitForTheUser(t *testing.T) {
 	wantNoted(t, w.exchange("thanks", "welcome"), `{"is":"loop closed","loop":1,"text":"choose the paint for the hull"}`)
 }
 
-// TestNewsOfPlainThreads checks that plain threads, which show neither loops nor days, get no news
+// TestNews_ofPlainThreads checks that plain threads, which show neither loops nor days, get no news
 // of them.
-func TestNewsOfPlainThreads(t *testing.T) {
+func TestNews_ofPlainThreads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens.New())
 	w.mode = core.ModeThread

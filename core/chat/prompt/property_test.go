@@ -140,8 +140,8 @@ func anyInput(t *rapid.T) prompt.Input {
 	return in
 }
 
-// TestAnyHistory checks that the rules of a prompt hold for any history.
-func TestAnyHistory(t *testing.T) {
+// TestBuild_anyHistory checks that the rules of a prompt hold for any history.
+func TestBuild_anyHistory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInput(t)

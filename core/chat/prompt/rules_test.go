@@ -86,9 +86,9 @@ func TestTimeMarks(t *testing.T) {
 	}
 }
 
-// TestMidnightAnswer checks that the date is shown even if the first message of the new day was an
+// TestDate_afterAMidnightAnswer checks that the date is shown even if the first message of the new day was an
 // answer, which has no mark.
-func TestMidnightAnswer(t *testing.T) {
+func TestDate_afterAMidnightAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	w.now = time.Date(2026, 11, 19, 23, 58, 0, 0, time.UTC)
@@ -114,7 +114,7 @@ func TestContinue_readsAsARequest(t *testing.T) {
 	}
 }
 
-func TestQuotesAndForwards(t *testing.T) {
+func TestMessages_quotesAndForwards(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	in := w.begin(
@@ -150,9 +150,9 @@ func TestQuotesAndForwards(t *testing.T) {
 	}
 }
 
-// TestOneMegabyte checks that a message of a megabyte is cut in the middle, and that the four
+// TestMessages_oneMegabyte checks that a message of a megabyte is cut in the middle, and that the four
 // newest messages are still shown.
-func TestOneMegabyte(t *testing.T) {
+func TestMessages_oneMegabyte(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	w.exchange("one", "two")
@@ -177,7 +177,7 @@ func TestOneMegabyte(t *testing.T) {
 	}
 }
 
-func TestToolsStayPaired(t *testing.T) {
+func TestTools_stayPaired(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	call := func(ids ...string) core.Message {
@@ -207,8 +207,8 @@ func TestToolsStayPaired(t *testing.T) {
 	}
 }
 
-// TestToolOutputIsCutFirst checks that long tool output is cut before any prose.
-func TestToolOutputIsCutFirst(t *testing.T) {
+// TestTools_outputIsCutFirst checks that long tool output is cut before any prose.
+func TestTools_outputIsCutFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	_, p := w.ask("look it up")
@@ -239,9 +239,9 @@ func TestToolOutputIsCutFirst(t *testing.T) {
 	t.Error("the output is gone")
 }
 
-// TestMorning checks that on a new day a "yes" can refer to something: 30 turns are shown, or as
+// TestOpening_morning checks that on a new day a "yes" can refer to something: 30 turns are shown, or as
 // many of the newest as have room, without a gap.
-func TestMorning(t *testing.T) {
+func TestOpening_morning(t *testing.T) {
 	t.Parallel()
 	for _, words := range []int{1, 20, 50, 80, 400} {
 		w := newWorld(t, bytes4{})
@@ -263,9 +263,9 @@ func TestMorning(t *testing.T) {
 	}
 }
 
-// TestReturnWithoutSummary checks that the last day is named even if an outage prevented its
+// TestOpening_returnWithoutSummary checks that the last day is named even if an outage prevented its
 // summary.
-func TestReturnWithoutSummary(t *testing.T) {
+func TestOpening_returnWithoutSummary(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	w.exchange("Hello", "Hello to you")
@@ -305,9 +305,9 @@ func TestLoops(t *testing.T) {
 	}
 }
 
-// TestPartsGiveWay checks that parts are shortened when uncovered messages need the room: first the
+// TestParts_giveWay checks that parts are shortened when uncovered messages need the room: first the
 // last conversation, then loops, then today's summary, and none of them entirely.
-func TestPartsGiveWay(t *testing.T) {
+func TestParts_giveWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	w.exchange("Hello", "Hello to you")
@@ -346,8 +346,8 @@ func TestPartsGiveWay(t *testing.T) {
 	}
 }
 
-// TestStaleLoops checks that a loop that was not mentioned for more than 30 days is not shown.
-func TestStaleLoops(t *testing.T) {
+// TestLoops_stale checks that a loop that was not mentioned for more than 30 days is not shown.
+func TestLoops_stale(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	for n, quiet := range []time.Duration{30 * 24 * time.Hour, 30*24*time.Hour + time.Second, 0} {
@@ -388,7 +388,7 @@ func TestStaticParts(t *testing.T) {
 	}
 }
 
-func TestPolicyNamesToolsThatExist(t *testing.T) {
+func TestPolicy_namesToolsThatExist(t *testing.T) {
 	t.Parallel()
 	all := []string{"conversation_search", "conversation_get", "memory_search", "memory_add", "reminder_set", "loops_open",
 		"time_now", "web_search"}
@@ -401,9 +401,9 @@ func TestPolicyNamesToolsThatExist(t *testing.T) {
 	}
 }
 
-// TestPolicyIsStable checks that neither the order of tools nor tools without a rule change the
+// TestPolicy_isStable checks that neither the order of tools nor tools without a rule change the
 // policy, because every prompt begins with it.
-func TestPolicyIsStable(t *testing.T) {
+func TestPolicy_isStable(t *testing.T) {
 	t.Parallel()
 	tools := []string{"memory_add", "conversation_get", "reminder_set", "conversation_search"}
 	want := prompt.Policy(tools, false)
@@ -413,9 +413,9 @@ func TestPolicyIsStable(t *testing.T) {
 	}
 }
 
-// TestLongMessageIsCutBeforeOthersAreDropped checks that a long uncovered message is cut rather
+// TestMessages_longIsCutBeforeDropping checks that a long uncovered message is cut rather
 // than dropped with all earlier messages.
-func TestLongMessageIsCutBeforeOthersAreDropped(t *testing.T) {
+func TestMessages_longIsCutBeforeDropping(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	w.exchange("one", "two")
@@ -429,8 +429,8 @@ func TestLongMessageIsCutBeforeOthersAreDropped(t *testing.T) {
 	}
 }
 
-// TestRawBudget checks that covered messages are left out beyond the budget of raw tokens.
-func TestRawBudget(t *testing.T) {
+// TestBudgets_rawTokens checks that covered messages are left out beyond the budget of raw tokens.
+func TestBudgets_rawTokens(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	w.budgets.Raw = 1000
@@ -445,9 +445,9 @@ func TestRawBudget(t *testing.T) {
 	}
 }
 
-// TestNothingStandsBehindTheInputs checks that a prompt ends with the inputs, whatever follows them
+// TestBuild_endsWithTheInputs checks that a prompt ends with the inputs, whatever follows them
 // in the thread.
-func TestNothingStandsBehindTheInputs(t *testing.T) {
+func TestBuild_endsWithTheInputs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bytes4{})
 	in := w.begin(core.Message{Role: core.RoleUser, Text: "Hello"})

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-func TestGroundKeepsOnlyWhatRestsOnMessages(t *testing.T) {
+func TestGround_keepsWhatRestsOnMessages(t *testing.T) {
 	t.Parallel()
 	allowed := map[core.MessageID]bool{1: true, 2: true, 3: true}
 	cases := []struct{ name, in, want string }{
@@ -39,7 +39,7 @@ func TestGroundKeepsOnlyWhatRestsOnMessages(t *testing.T) {
 	}
 }
 
-func TestCertainLeavesOutWhatRestsOnNothing(t *testing.T) {
+func TestCertain_leavesOutWhatRestsOnNothing(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"## Summary\nx\n\n## Goals\n- a [#1]\n- b [?]\n\n## Open loops\n- c [?]": "## Summary\nx\n\n## Goals\n- a [#1]",

@@ -9,9 +9,9 @@ import (
 	"github.com/everthread/everthread/core/llm/llmtest"
 )
 
-// TestNoRequestForASummaryPassesTheWindow checks that no request exceeds the window, whatever the
+// TestSummary_noRequestPassesTheWindow checks that no request exceeds the window, whatever the
 // length of messages and of the model's answers, and that every message is read.
-func TestNoRequestForASummaryPassesTheWindow(t *testing.T) {
+func TestSummary_noRequestPassesTheWindow(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	n.sum.Settings.Window, n.sum.Settings.MaxOutput = 3000, 300

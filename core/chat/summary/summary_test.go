@@ -173,7 +173,7 @@ func answer(text string) func(core.ModelRequest) llmtest.Reply {
 	}
 }
 
-func TestTenNewMessagesAskForASummaryAndItIsIncremental(t *testing.T) {
+func TestSummary_afterTenMessagesIncremental(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	n.model.Script(func(core.ModelRequest) llmtest.Reply { return llmtest.Say("## Summary\nTea.\n## Goals\n- Tea [#1]") })
@@ -201,7 +201,7 @@ func TestTenNewMessagesAskForASummaryAndItIsIncremental(t *testing.T) {
 	}
 }
 
-func TestAModelWithoutReferencesKeepsItsSections(t *testing.T) {
+func TestSummary_withoutReferencesKeepsItsSections(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	n.exchange("buy tea", "call Tom", "c", "d", "e")
@@ -233,7 +233,7 @@ func TestAModelWithoutReferencesKeepsItsSections(t *testing.T) {
 	}
 }
 
-func TestTheRepairedSummaryCountsIfNothingIsLost(t *testing.T) {
+func TestSummary_repairedCountsIfNothingIsLost(t *testing.T) {
 	t.Parallel()
 	for repaired, want := range map[string]string{
 		"## Goals\n- tea [#1]\n- a boat [#3]\n- x": "## Goals\n- tea [#1]\n- a boat [#3]\n- x [?]",
@@ -260,7 +260,7 @@ func TestTheRepairedSummaryCountsIfNothingIsLost(t *testing.T) {
 	}
 }
 
-func TestWhatRestsOnNothingIsNotPosted(t *testing.T) {
+func TestPost_leavesOutWhatRestsOnNothing(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	n.exchange("a", "b", "c")
@@ -278,7 +278,7 @@ func TestWhatRestsOnNothingIsNotPosted(t *testing.T) {
 	}
 }
 
-func TestTheNightClosesTheDayAndTheMorningPostsIt(t *testing.T) {
+func TestNight_closesAndMorningPosts(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	last := n.exchange("a", "b", "c")
@@ -313,7 +313,7 @@ func TestTheNightClosesTheDayAndTheMorningPostsIt(t *testing.T) {
 	}
 }
 
-func TestAfterDowntimeOldestIsClosedFirstAndOnlyTheNewestPosted(t *testing.T) {
+func TestNight_afterDowntimeOldestFirst(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	n.model.Script(answer("## Summary\nx [#1]"))
@@ -336,7 +336,7 @@ func TestAfterDowntimeOldestIsClosedFirstAndOnlyTheNewestPosted(t *testing.T) {
 	}
 }
 
-func TestAMessageDuringTheFinalSummaryMakesItAgain(t *testing.T) {
+func TestFinalize_messageDuringItMakesItAgain(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	n.exchange("a", "b")
@@ -358,7 +358,7 @@ func TestAMessageDuringTheFinalSummaryMakesItAgain(t *testing.T) {
 	}
 }
 
-func TestALateMessageRewritesAFinalSummaryWithoutAPost(t *testing.T) {
+func TestFinalize_lateMessageRewritesWithoutAPost(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	n.model.Script(func(core.ModelRequest) llmtest.Reply { return llmtest.Say("## Summary\nx [#1]") })
@@ -383,7 +383,7 @@ func TestALateMessageRewritesAFinalSummaryWithoutAPost(t *testing.T) {
 	}
 }
 
-func TestFailureIsVisibleAndKeepsTheGoodSummary(t *testing.T) {
+func TestSummary_failureIsVisible(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	n.exchange("a", "b", "c", "d", "e")
@@ -405,7 +405,7 @@ func TestFailureIsVisibleAndKeepsTheGoodSummary(t *testing.T) {
 	}
 }
 
-func TestADayLargerThanTheWindowIsSummarisedInChunks(t *testing.T) {
+func TestSummary_largeDayInChunks(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	n.sum.Settings.Window = 100 // a chunk takes at least 1,000 tokens
@@ -422,9 +422,9 @@ func TestADayLargerThanTheWindowIsSummarisedInChunks(t *testing.T) {
 	}
 }
 
-// TestNobodyWritesLinesOfATranscript checks that each message is one line of JSON, whatever its
+// TestTranscript_eachMessageIsOneLine checks that each message is one line of JSON, whatever its
 // text and the name of its original sender.
-func TestNobodyWritesLinesOfATranscript(t *testing.T) {
+func TestTranscript_eachMessageIsOneLine(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	n.model.Script(func(core.ModelRequest) llmtest.Reply { return llmtest.Say("## Summary\nx [#1]") })
@@ -455,7 +455,7 @@ func TestNobodyWritesLinesOfATranscript(t *testing.T) {
 	}
 }
 
-func TestTheBudgetPutsASummaryOffToTomorrow(t *testing.T) {
+func TestBudget_putsASummaryOff(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	n.sum.Settings.TokensPerDay = 1700

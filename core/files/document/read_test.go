@@ -129,8 +129,8 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// TestTablesKeepTheirRows reads tables of each kind that can contain any.
-func TestTablesKeepTheirRows(t *testing.T) {
+// TestReader_tablesKeepTheirRows reads tables of each kind that can contain any.
+func TestReader_tablesKeepTheirRows(t *testing.T) {
 	t.Parallel()
 	r := reader(t, nil)
 	for file, want := range map[string]string{"lease.docx": "Heating | 85", "lease.odt": "Heating | 85",
@@ -240,9 +240,9 @@ type hostile struct {
 	pages   int // at most
 }
 
-// TestHostileFiles checks that each hostile file ends with its own problem, and that the next file
+// TestReader_hostileFiles checks that each hostile file ends with its own problem, and that the next file
 // is still read.
-func TestHostileFiles(t *testing.T) {
+func TestReader_hostileFiles(t *testing.T) {
 	t.Parallel()
 	large := fulltest.Size(1, 10)
 	const cell = `<table:table-row table:number-rows-repeated="1000000"><table:table-cell table:number-columns-repeated="1000000"><text:p>x</text:p></table:table-cell></table:table-row>`
@@ -264,8 +264,8 @@ func TestHostileFiles(t *testing.T) {
 	})
 }
 
-// TestHugeFiles checks files that are large or become large.
-func TestHugeFiles(t *testing.T) {
+// TestReader_hugeFiles checks files that are large or become large.
+func TestReader_hugeFiles(t *testing.T) {
 	fulltest.Only(t)
 	t.Parallel()
 	zeros := strings.Repeat("0", 64<<20)
@@ -296,8 +296,8 @@ func testHostile(t *testing.T, files []hostile) {
 	}
 }
 
-// TestBombs checks files of a few kilobytes that expand to hundreds of megabytes of text.
-func TestBombs(t *testing.T) {
+// TestOpen_bombs checks files of a few kilobytes that expand to hundreds of megabytes of text.
+func TestOpen_bombs(t *testing.T) {
 	fulltest.Only(t)
 	t.Parallel()
 	r := reader(t, func(l *Limits) { l.Time = 20 * time.Second })
@@ -312,8 +312,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestLimits checks that reading ends when a file takes too much time or memory.
-func TestLimits(t *testing.T) {
+// TestSearch_limits checks that reading ends when a file takes too much time or memory.
+func TestSearch_limits(t *testing.T) {
 	t.Parallel()
 	page := strings.Repeat("word ", fulltest.Size(1000, 5000))
 	many := pdfOf(2000, func(int) string { return page })
@@ -339,8 +339,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestProcessThatCannotStart checks that this is not reported as a problem of the file.
-func TestProcessThatCannotStart(t *testing.T) {
+// TestReader_processThatCannotStart checks that this is not reported as a problem of the file.
+func TestReader_processThatCannotStart(t *testing.T) {
 	t.Parallel()
 	r := reader(t, nil)
 	r.Command = []string{filepath.Join(t.TempDir(), "missing")}

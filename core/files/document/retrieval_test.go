@@ -167,9 +167,9 @@ func workbook(t *testing.T, pages []string) []byte {
 	return b.Bytes()
 }
 
-// TestTheRightPageIsFound asks questions about documents of ten kinds: for 95 of 100 the answering
+// TestPage_rightOneIsFound asks questions about documents of ten kinds: for 95 of 100 the answering
 // page is among the first five hits.
-func TestTheRightPageIsFound(t *testing.T) {
+func TestPage_rightOneIsFound(t *testing.T) {
 	t.Parallel()
 	c := &corpus{rand: rand.New(rand.NewPCG(7, 7)), used: map[string]bool{}}
 	analyzer, err := recall.NewAnalyzer([]string{"en"})

@@ -41,9 +41,9 @@ func damaged(rnd *rand.Rand, file []byte) []byte {
 	return out
 }
 
-// TestDamagedFilesAreRead checks that reading any damaged file ends without a panic. The parts of a
+// TestReader_damagedFiles checks that reading any damaged file ends without a panic. The parts of a
 // zipped document are damaged before they are zipped, because otherwise none could be unzipped.
-func TestDamagedFilesAreRead(t *testing.T) {
+func TestReader_damagedFiles(t *testing.T) {
 	t.Parallel()
 	var files [][]byte
 	for _, pattern := range []string{"*.docx", "*.odt", "*.ods", "*.odp", "*.pptx", "*.epub"} {

@@ -113,8 +113,8 @@ func TestWorker(t *testing.T) {
 	}
 }
 
-// TestWorkerFaults checks the results for unreadable files and failing stores.
-func TestWorkerFaults(t *testing.T) {
+// TestWorker_faults checks the results for unreadable files and failing stores.
+func TestWorker_faults(t *testing.T) {
 	t.Parallel()
 	s := shelfOf("lease-locked.pdf")
 	if err := s.worker(t, folder("testdata")).read(t.Context(), of(0)); err != nil {

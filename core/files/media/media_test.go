@@ -17,7 +17,7 @@ import (
 var onePixel, _ = base64.StdEncoding.DecodeString(
 	"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
-func TestTypesOfFilesAreThoseOfTheirContent(t *testing.T) {
+func TestSniffed_typeIsThatOfTheContent(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ said, seen, want string }{
 		{"image/jpeg", "image/png", "image/png"}, // a model refuses a file with a wrong type
@@ -38,7 +38,7 @@ func TestTypesOfFilesAreThoseOfTheirContent(t *testing.T) {
 	}
 }
 
-func TestModelsAreShownOnlyPicturesThatTheyTake(t *testing.T) {
+func TestImages_onlyTypesModelsTake(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, data := range map[string]string{"png": string(onePixel), "heic": "\x00\x00\x00\x18ftypheic",
@@ -66,7 +66,7 @@ func (k known) User(_ context.Context, id core.UserID) (core.User, error) {
 	return core.User{ID: id, Role: k.roles[id]}, nil
 }
 
-func TestFilesOfAUserTakeOnlySoMuchRoom(t *testing.T) {
+func TestFiles_roomOfAUserIsLimited(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
 	dir := t.TempDir()

@@ -18,7 +18,7 @@ func sound(t testing.TB, name string) []byte {
 	return data
 }
 
-func TestARecordingSaysHowLongItIsAndWhetherAnythingIsSaid(t *testing.T) {
+func TestReadOpus_lengthAndSilence(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]Opus{
 		"speech.ogg":  {Duration: 2363458333 * time.Nanosecond},
@@ -30,7 +30,7 @@ func TestARecordingSaysHowLongItIsAndWhetherAnythingIsSaid(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoRecordingIsRefused(t *testing.T) {
+func TestReadOpus_refusesWhatIsNoRecording(t *testing.T) {
 	t.Parallel()
 	whole := sound(t, "speech.ogg")
 	flac := bytes.Replace(whole, []byte("OpusHead"), []byte("FLAChead"), 1)

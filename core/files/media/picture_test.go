@@ -18,7 +18,7 @@ import (
 // webp is a WebP image of one pixel.
 const webp = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA"
 
-func TestOnlyPicturesOfAToolAreShownAsPictures(t *testing.T) {
+func TestKeepFile_onlyPicturesAreShown(t *testing.T) {
 	t.Parallel()
 	var jpg, moving bytes.Buffer
 	must := func(err error) {

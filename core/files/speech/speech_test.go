@@ -12,7 +12,7 @@ import (
 	"github.com/everthread/everthread/core/files/speech"
 )
 
-func TestMarkupIsSpokenAsWords(t *testing.T) {
+func TestText_speaksMarkupAsWords(t *testing.T) {
 	t.Parallel()
 	const code = "There is something to read here: see the text."
 	for _, c := range []struct{ name, markdown, want string }{
@@ -46,7 +46,7 @@ func TestMarkupIsSpokenAsWords(t *testing.T) {
 	}
 }
 
-func TestALongAnswerIsSpokenInPart(t *testing.T) {
+func TestText_cutsALongAnswer(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("It rains in Spain. ", 400)
 	got := speech.Text(long, "en", 300)
@@ -76,7 +76,7 @@ type says struct {
 
 func (s says) Speak(context.Context, core.Speech) ([]byte, error) { return s.data, s.err }
 
-func TestOnlySoundIsTaken(t *testing.T) {
+func TestRecord_takesOnlySound(t *testing.T) {
 	t.Parallel()
 	file := func(name string) []byte {
 		data, err := os.ReadFile("../media/testdata/" + name)

@@ -67,7 +67,7 @@ func (d *desk) KeepSpeech(_ context.Context, _ core.UserID, _ core.MessageID,
 
 func (d *desk) Remove(names []string) error { d.left = nil; return nil }
 
-func TestAnAnswerIsSpokenOrGivenUp(t *testing.T) {
+func TestWorker_speaksOrGivesUp(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
 	sound, err := os.ReadFile("../media/testdata/speech.ogg")

@@ -50,7 +50,7 @@ var timeNow = core.ToolSpec{Name: "time_now", Description: "The time.",
 	Schema: json.RawMessage(
 		`{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"],"additionalProperties":false}`)}
 
-func TestRequestShape(t *testing.T) {
+func TestRequest_shape(t *testing.T) {
 	t.Parallel()
 	system := core.ModelMessage{Role: core.RoleSystem, Content: "You are kind."}
 	tools := []core.ModelMessage{
@@ -197,7 +197,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestStalledAndStopped(t *testing.T) {
+func TestStream_stalledAndStopped(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

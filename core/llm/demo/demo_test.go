@@ -94,7 +94,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestSearchesForAnotherDay(t *testing.T) {
+func TestAnswers_searchForAnotherDay(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ question, arguments string }{
 		{"What did I say about the dentist last week?", `{"query":"dentist"}`},
@@ -114,7 +114,7 @@ func TestSearchesForAnotherDay(t *testing.T) {
 	}
 }
 
-func TestAnswersFromTheSearch(t *testing.T) {
+func TestAnswers_fromTheSearch(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ name, result, want string }{
 		{"hits",
@@ -190,7 +190,7 @@ The person began with “Good morning! My dog is called Biscuit. He is two”. L
 	}
 }
 
-func TestSummaryInFrenchAndOfNothing(t *testing.T) {
+func TestSummary_frenchAndEmpty(t *testing.T) {
 	t.Parallel()
 	got, _ := ask(t, core.ModelRequest{Messages: []core.ModelMessage{system(summaryRequest),
 		user(line(3, "user", "Bonjour, il pleut sur la ville"))}})
@@ -205,7 +205,7 @@ func TestSummaryInFrenchAndOfNothing(t *testing.T) {
 
 var bullet = regexp.MustCompile(`^- .* \[#\d+\]$`)
 
-func TestEveryBulletHasAReference(t *testing.T) {
+func TestSummary_everyBulletHasAReference(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		texts := rapid.SliceOf(rapid.String()).Draw(t, "texts")
@@ -222,7 +222,7 @@ func TestEveryBulletHasAReference(t *testing.T) {
 	})
 }
 
-func TestSameRequestSameAnswer(t *testing.T) {
+func TestAnswers_sameForTheSameRequest(t *testing.T) {
 	t.Parallel()
 	req := core.ModelRequest{Messages: []core.ModelMessage{system(summaryRequest), user(transcript())}}
 	first, _ := ask(t, req)
@@ -251,8 +251,8 @@ func FuzzReply(f *testing.F) {
 	})
 }
 
-// TestReminds calls reminder_set for what the page proposes to write, and tells the result.
-func TestReminds(t *testing.T) {
+// TestAnswers_setReminders calls reminder_set for what the page proposes to write, and tells the result.
+func TestAnswers_setReminders(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ said, text, tells string }{
 		{"[Thu 19 Nov 08:10] Remind me tomorrow at 9 to call Ana", "tomorrow at 9 to call Ana", "set for Friday at 9: “call Ana”"},

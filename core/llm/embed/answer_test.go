@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestHeadKeepsWholeCharacters(t *testing.T) {
+func TestHead_keepsWholeCharacters(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text, n := rapid.String().Draw(t, "text"), rapid.IntRange(0, 30).Draw(t, "n")

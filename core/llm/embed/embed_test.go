@@ -83,7 +83,7 @@ func openaiAnswer(w io.Writer, texts []string) {
 	write(w, map[string]any{"object": "list", "data": data, "model": "m", "usage": map[string]int{"prompt_tokens": 3}})
 }
 
-func TestEachProviderIsAskedInItsWay(t *testing.T) {
+func TestEmbed_asksEachProviderInItsWay(t *testing.T) {
 	t.Parallel()
 	name, three := "m", 3
 	cases := []struct {
@@ -130,7 +130,7 @@ func TestEachProviderIsAskedInItsWay(t *testing.T) {
 	}
 }
 
-func TestOldLlamaServersAreAskedOneByOne(t *testing.T) {
+func TestEmbed_oldLlamaServersOneByOne(t *testing.T) {
 	t.Parallel()
 	for name, shape := range map[string]func(v []float32) any{
 		"old":   func(v []float32) any { return map[string]any{"embedding": v} },
@@ -164,7 +164,7 @@ func TestOldLlamaServersAreAskedOneByOne(t *testing.T) {
 	}
 }
 
-func TestVectorsMayBeBase64(t *testing.T) {
+func TestEmbed_base64Vectors(t *testing.T) {
 	t.Parallel()
 	encode := func(text string) string {
 		var b []byte
@@ -182,7 +182,7 @@ func TestVectorsMayBeBase64(t *testing.T) {
 	}
 }
 
-func TestTextsAreSentInBatchesAndCut(t *testing.T) {
+func TestEmbed_batchesAndCuts(t *testing.T) {
 	t.Parallel()
 	var sizes []int
 	url := server(t, func(w http.ResponseWriter, _ *http.Request, a asked) {
@@ -207,7 +207,7 @@ func TestTextsAreSentInBatchesAndCut(t *testing.T) {
 	}
 }
 
-func TestATextThatIsTooLongIsShortened(t *testing.T) {
+func TestEmbed_shortensATooLongText(t *testing.T) {
 	t.Parallel()
 	for name, refuse := range map[string]func(w http.ResponseWriter){
 		"llama.cpp": func(w http.ResponseWriter) {
@@ -245,7 +245,7 @@ func TestATextThatIsTooLongIsShortened(t *testing.T) {
 	}
 }
 
-func TestAServerThatFindsEverythingTooLongIsBelieved(t *testing.T) {
+func TestEmbed_believesThatAllIsTooLong(t *testing.T) {
 	t.Parallel()
 	url := server(t, func(w http.ResponseWriter, _ *http.Request, _ asked) {
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
@@ -263,7 +263,7 @@ func wantError(t *testing.T, err error, kind core.ModelErrorKind, words string) 
 	}
 }
 
-func TestFailuresSayWhatToDo(t *testing.T) {
+func TestEmbed_failuresSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	status := func(code int, body string) func(http.ResponseWriter, *http.Request, asked) {
 		return func(w http.ResponseWriter, _ *http.Request, _ asked) {
@@ -367,7 +367,7 @@ func long(n int) string {
 	return "[" + v + "," + v + "]"
 }
 
-func TestAServerThatIsDown(t *testing.T) {
+func TestEmbed_serverThatIsDown(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
@@ -375,7 +375,7 @@ func TestAServerThatIsDown(t *testing.T) {
 	wantError(t, err, core.ModelDown, "check embeddings.base_url and that the server runs")
 }
 
-func TestTheContextsErrorIsTheContexts(t *testing.T) {
+func TestEmbed_contextError(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	url := server(t, func(_ http.ResponseWriter, r *http.Request, _ asked) {

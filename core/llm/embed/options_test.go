@@ -10,7 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-func TestPrivateAddressesAreRefusedWhereTheyAreNotAllowed(t *testing.T) {
+func TestCustomHTTP_refusesPrivateAddresses(t *testing.T) {
 	t.Parallel()
 	calls := 0
 	url := server(t, func(http.ResponseWriter, *http.Request, asked) { calls++ })
@@ -28,7 +28,7 @@ func TestPrivateAddressesAreRefusedWhereTheyAreNotAllowed(t *testing.T) {
 	}
 }
 
-func TestNewSaysWhatIsWrong(t *testing.T) {
+func TestNew_saysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]Options{
 		`embeddings.provider is "none"`:      {Provider: "none"},
@@ -43,7 +43,7 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestConfigDistinguishes(t *testing.T) {
+func TestConfig_distinguishes(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, c := range []string{Config(OpenAI, "m", 0), Config(OpenAI, "m", 512), Config(Ollama, "m", 0),
@@ -55,7 +55,7 @@ func TestConfigDistinguishes(t *testing.T) {
 	}
 }
 
-func TestCheckTellsTheDimension(t *testing.T) {
+func TestCheck_tellsTheDimension(t *testing.T) {
 	t.Parallel()
 	url := server(t, func(w http.ResponseWriter, _ *http.Request, a asked) { openaiAnswer(w, a.Input) })
 	if n, err := Check(t.Context(), embedder(t, Options{Provider: LlamaCPP, BaseURL: url})); n != 3 || err != nil {

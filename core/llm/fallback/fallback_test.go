@@ -47,7 +47,7 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-func TestStopAsksNobodyElse(t *testing.T) {
+func TestStream_stopAsksNobodyElse(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -62,7 +62,7 @@ func TestStopAsksNobodyElse(t *testing.T) {
 	}
 }
 
-func TestConsumerMayLeave(t *testing.T) {
+func TestStream_consumerMayLeave(t *testing.T) {
 	t.Parallel()
 	second := &llmtest.Model{}
 	for range New(llmtest.Replies(llmtest.Reply{Text: "a b c", Pieces: 3}), second).Stream(t.Context(),

@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-func TestReplyComesInPiecesAndEndsWithFinish(t *testing.T) {
+func TestReply_piecesEndWithFinish(t *testing.T) {
 	t.Parallel()
 	m := Replies(Reply{Text: "héllo wörld", Pieces: 4})
 	var text []string
@@ -36,7 +36,7 @@ func TestReplyComesInPiecesAndEndsWithFinish(t *testing.T) {
 	}
 }
 
-func TestRepliesInOrderThenTheLast(t *testing.T) {
+func TestReplies_inOrderThenTheLast(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	m := Replies(Call(core.ToolCall{ID: "1", Name: "x"}), Fail(broken))
@@ -51,7 +51,7 @@ func TestRepliesInOrderThenTheLast(t *testing.T) {
 	}
 }
 
-func TestDelayAndStallObeyTheContext(t *testing.T) {
+func TestReply_delayAndStallObeyTheContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := Replies(Reply{Text: "a", Delay: time.Second, Stall: true})

@@ -76,7 +76,7 @@ func reply(body string) http.HandlerFunc {
 	}
 }
 
-func TestRequestShape(t *testing.T) {
+func TestRequest_shape(t *testing.T) {
 	t.Parallel()
 	for name, own := range map[string]bool{"openai": true, "compatible": false} {
 		m := newClient(Options{Model: "gpt-x", APIKey: key})
@@ -135,7 +135,7 @@ func (a answer) String() string {
 		a.text, calls, a.last.Finish, a.last.Thought, usage, a.last.Model, a.err)
 }
 
-func TestKeyAndPathAreSent(t *testing.T) {
+func TestRequest_keyAndPath(t *testing.T) {
 	t.Parallel()
 	for _, suffix := range []string{"/v1", "/v1/", "/v1/chat/completions"} {
 		server := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -200,7 +200,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestStalledServer(t *testing.T) {
+func TestStream_stalledServer(t *testing.T) {
 	t.Parallel()
 	for _, start := range []string{"", "data: {\"choices\":[{\"delta\":{\"content\":\"Once\"}}]}\n\n"} {
 		server := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -224,7 +224,7 @@ func TestStalledServer(t *testing.T) {
 	}
 }
 
-func TestContextEndsTheStream(t *testing.T) {
+func TestStream_endsWithTheContext(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -244,7 +244,7 @@ func TestContextEndsTheStream(t *testing.T) {
 	}
 }
 
-func TestNoServerAndNoAddress(t *testing.T) {
+func TestStream_noServerAndNoAddress(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(nil)
 	server.Close()
@@ -260,7 +260,7 @@ func TestNoServerAndNoAddress(t *testing.T) {
 	}
 }
 
-func TestConnectionIsUsedAgain(t *testing.T) {
+func TestClient_reusesTheConnection(t *testing.T) {
 	t.Parallel()
 	peers := map[string]bool{}
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {

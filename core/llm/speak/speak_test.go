@@ -29,7 +29,7 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, asked map[string]any
 		Timeout: time.Second, MaxBytes: 100})
 }
 
-func TestATextIsSpokenInOpus(t *testing.T) {
+func TestSpeak_opus(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, asked map[string]any) {
 		if asked["model"] != "tts-1" || asked["voice"] != "alloy" || asked["input"] != "Good morning." ||
@@ -44,7 +44,7 @@ func TestATextIsSpokenInOpus(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhatToDoAndWhetherTryingAgainHelps(t *testing.T) {
+func TestSpeak_errorsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name      string
@@ -75,7 +75,7 @@ func TestErrorsSayWhatToDoAndWhetherTryingAgainHelps(t *testing.T) {
 	}
 }
 
-func TestASlowServiceIsGivenUp(t *testing.T) {
+func TestSpeak_givesUpASlowService(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]string{"before it begins": "", "in the middle": "OggS"} {
 		t.Run(name, func(t *testing.T) {

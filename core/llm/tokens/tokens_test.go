@@ -8,7 +8,7 @@ import (
 	"github.com/tiktoken-go/tokenizer/codec"
 )
 
-func TestCountKnownTexts(t *testing.T) {
+func TestCount_knownTexts(t *testing.T) {
 	t.Parallel()
 	counter := New()
 	cases := []struct {
@@ -33,7 +33,7 @@ func TestCountKnownTexts(t *testing.T) {
 	}
 }
 
-func TestCountWithoutGapsIsNeverTooLow(t *testing.T) {
+func TestCount_withoutGapsIsNeverTooLow(t *testing.T) {
 	t.Parallel()
 	whole, counter := codec.NewO200kBase(), New()
 	for _, unit := range []string{"a", "é", "かな", "1", "!", "aB3-"} {
@@ -48,7 +48,7 @@ func TestCountWithoutGapsIsNeverTooLow(t *testing.T) {
 	}
 }
 
-func TestCountHostileTextStaysLinear(t *testing.T) {
+func TestCount_hostileTextStaysLinear(t *testing.T) {
 	t.Parallel()
 	counter := New()
 	for _, unit := range []string{"a", " ", "\n", "!", "é", "漢", "\xff", "1", "aB", " \n"} {
@@ -60,7 +60,7 @@ func TestCountHostileTextStaysLinear(t *testing.T) {
 	}
 }
 
-func TestCountIsSafeForConcurrentUse(t *testing.T) {
+func TestCount_isSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
 	counter := New()
 	var wg sync.WaitGroup

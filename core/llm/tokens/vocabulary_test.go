@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite o200k_base.bin from the library's vocabulary")
 
-// TestVocabularyIsTheLibrarys checks that o200k_base.bin contains the library's vocabulary.
-func TestVocabularyIsTheLibrarys(t *testing.T) {
+// TestVocabulary_isTheLibrarys checks that o200k_base.bin contains the library's vocabulary.
+func TestVocabulary_isTheLibrarys(t *testing.T) {
 	t.Parallel()
 	want := table(t)
 	if *update {
@@ -92,7 +92,7 @@ func same(t interface {
 	}
 }
 
-func TestCountIsTheLibrarys(t *testing.T) {
+func TestCount_isTheLibrarys(t *testing.T) {
 	t.Parallel()
 	library := codec.NewO200kBase()
 	same(t, library, said)
@@ -109,9 +109,9 @@ func TestCountIsTheLibrarys(t *testing.T) {
 	})
 }
 
-// TestEveryCharacterCountsAsTheLibrarySays counts every character between and after letters, spaces
+// TestCount_everyCharacter counts every character between and after letters, spaces
 // and marks.
-func TestEveryCharacterCountsAsTheLibrarySays(t *testing.T) {
+func TestCount_everyCharacter(t *testing.T) {
 	t.Parallel()
 	library := codec.NewO200kBase()
 	var chunk strings.Builder

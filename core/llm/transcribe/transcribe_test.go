@@ -32,7 +32,7 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, name, model string, 
 		Timeout: time.Second})
 }
 
-func TestWhatIsSaidIsReturnedOnOneLine(t *testing.T) {
+func TestTranscribe_returnsOneLine(t *testing.T) {
 	t.Parallel()
 	tr := serve(t, func(w http.ResponseWriter, name, model string, data []byte) {
 		if name != "recording.ogg" || model != "whisper-1" || string(data) != "OggS…" {
@@ -46,7 +46,7 @@ func TestWhatIsSaidIsReturnedOnOneLine(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhetherTryingAgainHelps(t *testing.T) {
+func TestTranscribe_errorsSayWhetherToRetry(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name      string
@@ -81,7 +81,7 @@ func TestErrorsSayWhetherTryingAgainHelps(t *testing.T) {
 	}
 }
 
-func TestASlowServiceIsGivenUp(t *testing.T) {
+func TestTranscribe_givesUpASlowService(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	tr := serve(t, func(http.ResponseWriter, string, string, []byte) { <-release })
@@ -93,7 +93,7 @@ func TestASlowServiceIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestCheckSendsASoundFile(t *testing.T) {
+func TestCheck_sendsASoundFile(t *testing.T) {
 	t.Parallel()
 	tr := serve(t, func(w http.ResponseWriter, name, _ string, data []byte) {
 		if name != "silence.wav" || http.DetectContentType(data) != "audio/wave" || len(data) != 44+8000 {

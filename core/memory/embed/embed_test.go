@@ -27,7 +27,7 @@ func numbered(n int) []string {
 	return out
 }
 
-func TestEverythingThatWaitsIsEmbedded(t *testing.T) {
+func TestTake_embedsAllThatWaits(t *testing.T) {
 	t.Parallel()
 	w, p := newWorld(), &provider{}
 	w.say(1, "a", "bb", "ccc", "dddd", "eeeee", "f")
@@ -58,7 +58,7 @@ func TestEverythingThatWaitsIsEmbedded(t *testing.T) {
 	}
 }
 
-func TestTextsGoInBatchesOf32(t *testing.T) {
+func TestTake_batchesOf32(t *testing.T) {
 	t.Parallel()
 	w, p := newWorld(), &provider{}
 	w.remember(numbered(70)...)
@@ -73,7 +73,7 @@ func TestTextsGoInBatchesOf32(t *testing.T) {
 	}
 }
 
-func TestADayOfManyShortMessagesIsReadFurther(t *testing.T) {
+func TestWindows_longDayIsReadFurther(t *testing.T) {
 	t.Parallel()
 	w, p := newWorld(), &provider{}
 	w.say(1, numbered(1200)...)
@@ -90,7 +90,7 @@ func TestADayOfManyShortMessagesIsReadFurther(t *testing.T) {
 	}
 }
 
-func TestADayThatChangesIsCutAgain(t *testing.T) {
+func TestWindows_changedDayIsCutAgain(t *testing.T) {
 	t.Parallel()
 	w, p := newWorld(), &provider{}
 	w.say(1, "a", "b", "c")
@@ -116,7 +116,7 @@ func TestADayThatChangesIsCutAgain(t *testing.T) {
 	}
 }
 
-func TestWhenTheProviderIsDownTheJobGoesBack(t *testing.T) {
+func TestTake_providerDownGivesTheJobBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, p := newWorld(), &provider{}
@@ -146,7 +146,7 @@ func TestWhenTheProviderIsDownTheJobGoesBack(t *testing.T) {
 	})
 }
 
-func TestATextThatIsRefusedDoesNotHoldUpOthers(t *testing.T) {
+func TestTake_refusedTextHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []core.ModelErrorKind{core.ModelRejected, core.ModelTooLong} {
 		w, p := newWorld(), &provider{}
@@ -175,7 +175,7 @@ func TestATextThatIsRefusedDoesNotHoldUpOthers(t *testing.T) {
 	}
 }
 
-func TestAProviderThatRefusesEverythingCondemnsNothing(t *testing.T) {
+func TestTake_refusedAllCondemnsNothing(t *testing.T) {
 	t.Parallel()
 	w, p := newWorld(), &provider{}
 	w.remember("a", "b")
@@ -188,7 +188,7 @@ func TestAProviderThatRefusesEverythingCondemnsNothing(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoTextIsNotSent(t *testing.T) {
+func TestTake_sendsNoEmptyText(t *testing.T) {
 	t.Parallel()
 	w, p := newWorld(), &provider{}
 	w.remember("", "b", "")
@@ -200,7 +200,7 @@ func TestWhatHasNoTextIsNotSent(t *testing.T) {
 	}
 }
 
-func TestVectorsThatCannotBeStoredAreNot(t *testing.T) {
+func TestVectors_invalidAreNotStored(t *testing.T) {
 	t.Parallel()
 	for name, vectors := range map[string][][]float32{
 		"too long": {make([]float32, core.VectorSize+1), {1}}, "empty": {{}, {1}}, "too few": {{1}}, "none": nil,
@@ -224,7 +224,7 @@ type keyed struct {
 
 func (k keyed) Fingerprint() string { return "c " + k.key }
 
-func TestWhatSomebodyHasToMendIsAnErrorUntilItIs(t *testing.T) {
+func TestTake_faultStaysUntilMended(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []core.ModelErrorKind{core.ModelAuth, core.ModelConfig} {
 		w, p := newWorld(), &provider{}
@@ -252,7 +252,7 @@ func TestWhatSomebodyHasToMendIsAnErrorUntilItIs(t *testing.T) {
 	}
 }
 
-func TestATextThatWasRefusedIsTriedAgainByAnotherEmbedder(t *testing.T) {
+func TestTake_refusedIsTriedByAnotherEmbedder(t *testing.T) {
 	t.Parallel()
 	w, p := newWorld(), &provider{}
 	w.remember("a", "", "poison")
@@ -277,7 +277,7 @@ func TestATextThatWasRefusedIsTriedAgainByAnotherEmbedder(t *testing.T) {
 	}
 }
 
-func TestWhatChangesMeanwhileIsEmbeddedAgain(t *testing.T) {
+func TestTake_changedMeanwhileIsEmbeddedAgain(t *testing.T) {
 	t.Parallel()
 	w, p := newWorld(), &provider{}
 	w.remember("a", "old")

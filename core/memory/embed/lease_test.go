@@ -13,7 +13,7 @@ import (
 	"github.com/everthread/everthread/core/store"
 )
 
-func TestRepliesGoFirst(t *testing.T) {
+func TestTake_repliesGoFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, p := newWorld(), &provider{}
@@ -35,7 +35,7 @@ func TestRepliesGoFirst(t *testing.T) {
 	})
 }
 
-func TestALongJobKeepsItsLease(t *testing.T) {
+func TestTake_longJobKeepsItsLease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, p := newWorld(), &provider{}
@@ -58,7 +58,7 @@ func TestALongJobKeepsItsLease(t *testing.T) {
 	})
 }
 
-func TestALostLeaseEndsTheWork(t *testing.T) {
+func TestTake_lostLeaseEndsTheWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, p := newWorld(), &provider{}
@@ -78,7 +78,7 @@ func TestALostLeaseEndsTheWork(t *testing.T) {
 	})
 }
 
-func TestAStopGivesTheJobBackAtOnce(t *testing.T) {
+func TestTake_stopGivesTheJobBack(t *testing.T) {
 	t.Parallel()
 	w, p := newWorld(), &provider{}
 	w.remember("a")
@@ -94,7 +94,7 @@ func TestAStopGivesTheJobBackAtOnce(t *testing.T) {
 	}
 }
 
-func TestAJobThatSomebodyElseHasIsLeftAlone(t *testing.T) {
+func TestTake_leavesJobsOfOthers(t *testing.T) {
 	t.Parallel()
 	w, p := newWorld(), &provider{}
 	w.remember("a")
@@ -105,7 +105,7 @@ func TestAJobThatSomebodyElseHasIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestABrokenStoreIsTriedAgain(t *testing.T) {
+func TestTake_brokenStoreIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	w, p := newWorld(), &provider{}
 	w.broken = errors.New("disk full")
@@ -116,7 +116,7 @@ func TestABrokenStoreIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestRebuildAsksFirst(t *testing.T) {
+func TestRebuild_asksFirst(t *testing.T) {
 	t.Parallel()
 	w, p := newWorld(), &provider{}
 	w.remember("a", "b", "c")

@@ -25,7 +25,7 @@ func (w *world) stored() []string {
 	return out
 }
 
-func TestAWindowIsStoredWithItsPassages(t *testing.T) {
+func TestPassages_storedWithTheirWindow(t *testing.T) {
 	t.Parallel()
 	w, p := newWorld(), &provider{}
 	w.say(1, "a", "bb", "ccc", "dddd")
@@ -43,7 +43,7 @@ func TestAWindowIsStoredWithItsPassages(t *testing.T) {
 	}
 }
 
-func TestPassagesGoInBatches(t *testing.T) {
+func TestPassages_goInBatches(t *testing.T) {
 	t.Parallel()
 	w, p := newWorld(), &provider{}
 	w.say(1, numbered(40)...)
@@ -62,7 +62,7 @@ func TestPassagesGoInBatches(t *testing.T) {
 	}
 }
 
-func TestAPassageThatIsRefusedIsLeftOut(t *testing.T) {
+func TestPassages_refusedIsLeftOut(t *testing.T) {
 	t.Parallel()
 	w, p := newWorld(), &provider{}
 	w.say(1, "a", "poison", "ccc")
@@ -79,7 +79,7 @@ func TestAPassageThatIsRefusedIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestAWindowWaitsForItsPassages(t *testing.T) {
+func TestPassages_windowWaitsForThem(t *testing.T) {
 	t.Parallel()
 	for name, vectors := range map[string][][]float32{"down": nil,
 		"of another length": {{1, 2, 3}, {1, 2, 3}, {1, 2, 3}}} {

@@ -41,7 +41,7 @@ func TestHints(t *testing.T) {
 	golden(t, "hints.txt", b.String())
 }
 
-func TestHintsStaySmall(t *testing.T) {
+func TestHints_staySmall(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		all := themes(rapid.IntRange(0, 30).Draw(r, "n"), rapid.StringMatching(`[a-zé仕-]{1,60}`).Draw(r, "slug"))

@@ -68,8 +68,8 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// TestFiltersComeFirst checks that items that a filter excludes do not count among the best.
-func TestFiltersComeFirst(t *testing.T) {
+// TestSearch_filtersComeFirst checks that items that a filter excludes do not count among the best.
+func TestSearch_filtersComeFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for n := range 120 {
@@ -104,8 +104,8 @@ func TestFiltersComeFirst(t *testing.T) {
 	}
 }
 
-// TestCandidates checks that only the best of each signal are ranked.
-func TestCandidates(t *testing.T) {
+// TestSearch_candidates checks that only the best of each signal are ranked.
+func TestSearch_candidates(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.memory.Settings = items.Settings{Candidates: 2}
@@ -123,9 +123,9 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// TestRankProperties checks that scores are between 0 and 1 and fall, that at most 50 hits are
+// TestRank_properties checks that scores are between 0 and 1 and fall, that at most 50 hits are
 // returned, and that the order of signals does not matter.
-func TestRankProperties(t *testing.T) {
+func TestRank_properties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(t)

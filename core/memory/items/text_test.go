@@ -36,7 +36,7 @@ func TestSlug(t *testing.T) {
 	}
 }
 
-func TestSlugProperties(t *testing.T) {
+func TestSlug_properties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		slug, err := items.Slug(rapid.String().Draw(r, "theme"))
@@ -51,7 +51,7 @@ func TestSlugProperties(t *testing.T) {
 	})
 }
 
-func TestNearDuplicatesAreTold(t *testing.T) {
+func TestAdd_tellsNearDuplicates(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		there, new string

@@ -104,9 +104,9 @@ func TestTools(t *testing.T) {
 	golden(t, "story.txt", b.String())
 }
 
-// TestOthersItems checks that an item of another user is not found, with the same words as for an
+// TestTools_itemsOfOthers checks that an item of another user is not found, with the same words as for an
 // item that never existed.
-func TestOthersItems(t *testing.T) {
+func TestTools_itemsOfOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	theirs := w.keep("Bo's secret is safe", "")
@@ -139,8 +139,8 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestArchiveTwice checks that an archived item does not change again.
-func TestArchiveTwice(t *testing.T) {
+// TestArchive_twice checks that an archived item does not change again.
+func TestArchive_twice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.keep("Ana is a nurse", "")

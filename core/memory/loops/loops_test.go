@@ -74,7 +74,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-func TestMatchTakesTheNearest(t *testing.T) {
+func TestMatch_takesTheNearest(t *testing.T) {
 	t.Parallel()
 	open := []core.Loop{
 		{ID: 1, Text: "Book the train", Mentioned: noon()},
@@ -90,9 +90,9 @@ func TestMatchTakesTheNearest(t *testing.T) {
 	}
 }
 
-// TestMatchProperties checks that a text matches the loop that has the same text in other case and
+// TestMatch_properties checks that a text matches the loop that has the same text in other case and
 // spacing, and that an empty text matches none.
-func TestMatchProperties(t *testing.T) {
+func TestMatch_properties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		text := rapid.String().Draw(r, "text")

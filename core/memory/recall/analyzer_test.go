@@ -25,9 +25,9 @@ func newAnalyzer(t testing.TB, languages ...string) *Analyzer {
 	return a
 }
 
-// TestTermsOfTexts compares the terms of texts with testdata/analyzer.txt, which has each text with
+// TestIndex_terms compares the terms of texts with testdata/analyzer.txt, which has each text with
 // its terms below it.
-func TestTermsOfTexts(t *testing.T) {
+func TestIndex_terms(t *testing.T) {
 	t.Parallel()
 	a := newAnalyzer(t, "en", "fr", "de")
 	golden, err := os.ReadFile("testdata/analyzer.txt")
@@ -49,7 +49,7 @@ func TestTermsOfTexts(t *testing.T) {
 	}
 }
 
-func TestTermsAreCounted(t *testing.T) {
+func TestIndex_countsTerms(t *testing.T) {
 	t.Parallel()
 	got := newAnalyzer(t).Index("Cat, cats and a catalogue; dogs dogs dogs")
 	for term, want := range map[string]int{"cat": 2, "cats": 1, "dogs": 2, "dog": 2, "catalogue": 1} {
@@ -79,8 +79,8 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// TestInflectionsAreFound checks which words find each other, in each language.
-func TestInflectionsAreFound(t *testing.T) {
+// TestAnalyzer_inflections checks which words find each other, in each language.
+func TestAnalyzer_inflections(t *testing.T) {
 	t.Parallel()
 	a := newAnalyzer(t, "en", "fr", "de", "es", "it", "pt", "nl", "sv")
 	for _, c := range [][2]string{
@@ -154,7 +154,7 @@ func TestPhrases(t *testing.T) {
 	}
 }
 
-func TestLongQueryCountsItsFirstWords(t *testing.T) {
+func TestQuery_longCountsItsFirstWords(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	for i := range 3000 {
@@ -168,8 +168,8 @@ func TestLongQueryCountsItsFirstWords(t *testing.T) {
 	}
 }
 
-// TestAnyTextFindsItself checks that every text is found by each of its words.
-func TestAnyTextFindsItself(t *testing.T) {
+// TestIndex_anyTextFindsItself checks that every text is found by each of its words.
+func TestIndex_anyTextFindsItself(t *testing.T) {
 	t.Parallel()
 	a := newAnalyzer(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -221,7 +221,7 @@ func check(fail func(string, ...any), terms map[string]int) {
 	}
 }
 
-func TestHugeTexts(t *testing.T) {
+func TestIndex_hugeTexts(t *testing.T) {
 	t.Parallel()
 	a := newAnalyzer(t)
 	var b strings.Builder

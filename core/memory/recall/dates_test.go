@@ -99,7 +99,7 @@ func readDates(t testing.TB, query string, now time.Time, zone *time.Location) (
 	return strings.Join(out, " "), strings.Join(rest, " ")
 }
 
-func TestDatesInZones(t *testing.T) {
+func TestDates_inZones(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 29, 23, 30, 0, 0, time.UTC)
 	for zone, want := range map[string]string{"Pacific/Kiritimati": "2026-03-29", "Europe/Paris": "2026-03-29",
@@ -114,8 +114,8 @@ func TestDatesInZones(t *testing.T) {
 	}
 }
 
-// TestWrittenDatesAreRead checks that dates are recognised in all their written forms.
-func TestWrittenDatesAreRead(t *testing.T) {
+// TestDates_everyWrittenForm checks that dates are recognised in all their written forms.
+func TestDates_everyWrittenForm(t *testing.T) {
 	t.Parallel()
 	a := newAnalyzer(t)
 	rapid.Check(t, func(t *rapid.T) {

@@ -72,8 +72,8 @@ func engines() map[string]func(testing.TB) sqlStore {
 	return fulltest.Size(map[string]func(testing.TB) sqlStore{"memory": nil}, all)
 }
 
-// TestEnginesFindTheSame checks that hits, their order and their scores do not depend on the store.
-func TestEnginesFindTheSame(t *testing.T) {
+// TestSearch_sameOnEveryEngine checks that hits, their order and their scores do not depend on the store.
+func TestSearch_sameOnEveryEngine(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB) sqlStore{"sqlite": onSQLite, "postgres": onPostgres} {
 		t.Run(name, func(t *testing.T) {

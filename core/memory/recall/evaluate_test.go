@@ -57,8 +57,8 @@ func samples(t testing.TB) []Sample {
 	return got
 }
 
-// TestFriends checks that messages of friends are found, whether old or new.
-func TestFriends(t *testing.T) {
+// TestFriends_areFound checks that messages of friends are found, whether old or new.
+func TestFriends_areFound(t *testing.T) {
 	t.Parallel()
 	got, err := Evaluate(t.Context(), &inMemory{t: t, set: Default()}, samples(t))
 	if err != nil {
@@ -72,8 +72,8 @@ func TestFriends(t *testing.T) {
 	}
 }
 
-// TestPeople checks precision and recall of people's searches.
-func TestPeople(t *testing.T) {
+// TestPeople_precisionAndRecall checks precision and recall of people's searches.
+func TestPeople_precisionAndRecall(t *testing.T) {
 	t.Parallel()
 	list, err := ReadLoCoMo(strings.NewReader(read(t, "testdata/people.json")))
 	if err != nil {
@@ -163,7 +163,7 @@ func (*failing) Load(context.Context, core.UserID, Session) ([]core.MessageID, e
 	return nil, errors.New("disk on fire")
 }
 
-func TestEvaluationFails(t *testing.T) {
+func TestEvaluate_fails(t *testing.T) {
 	t.Parallel()
 	_, err := Evaluate(t.Context(), &failing{inMemory{t: t, set: Default()}}, samples(t))
 	if err == nil || !strings.Contains(err.Error(), "load session of 2023-05-08: disk on fire") {

@@ -85,9 +85,9 @@ func filled(rng *rand.Rand, template map[string][]string) string {
 	return text
 }
 
-// TestHardQueries checks on every store that 95 of 100 queries find the intended message among the
+// TestSearch_hardQueries checks on every store that 95 of 100 queries find the intended message among the
 // first five, both of those used for tuning and of those held out.
-func TestHardQueries(t *testing.T) {
+func TestSearch_hardQueries(t *testing.T) {
 	t.Parallel()
 	w, queries := hardWorld(t)
 	if len(queries) < 120 || len(w.messages) < 800 {

@@ -9,7 +9,7 @@ import (
 	"github.com/everthread/everthread/core/search"
 )
 
-func TestASearchIsNarrowed(t *testing.T) {
+func TestSearch_isNarrowed(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	w.say("2026-06-05", core.RoleUser, "The boiler is mended")

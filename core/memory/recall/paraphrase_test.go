@@ -98,9 +98,9 @@ func paraphrased(t testing.TB) (*world, []paraphrase, []core.MessageID) {
 	return w, says, wanted
 }
 
-// TestParaphrasesAreFoundWhereTheyStand checks that the answering message is the first hit, and
+// TestSearch_paraphrases checks that the answering message is the first hit, and
 // that its snippet contains the answer.
-func TestParaphrasesAreFoundWhereTheyStand(t *testing.T) {
+func TestSearch_paraphrases(t *testing.T) {
 	t.Parallel()
 	w, says, wanted := paraphrased(t)
 	if len(says) != 40 {

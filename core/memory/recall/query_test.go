@@ -9,8 +9,8 @@ import (
 	"github.com/everthread/everthread/core/store"
 )
 
-// TestWhoIsNamed checks which speakers and channels a query boosts, and how its words are weighted.
-func TestWhoIsNamed(t *testing.T) {
+// TestUnderstand_namedSpeakers checks which speakers and channels a query boosts, and how its words are weighted.
+func TestUnderstand_namedSpeakers(t *testing.T) {
 	t.Parallel()
 	a := newAnalyzer(t)
 	names := map[string]core.Role{"Ana Lucía Silva": core.RoleUser, "Béatrice": core.RoleAssistant, "Al": core.RoleUser,
@@ -64,7 +64,7 @@ func TestWhoIsNamed(t *testing.T) {
 	}
 }
 
-func TestFactorOfSpeakers(t *testing.T) {
+func TestSpeakers_factor(t *testing.T) {
 	t.Parallel()
 	channels := []string{"telegram", "signal"}
 	s := speakers{roles: [3]bool{true, false, false}, channels: []string{"signal"}}

@@ -113,8 +113,8 @@ func TestRanking(t *testing.T) {
 	}
 }
 
-// TestNeighboursAndDaysCount checks what neighbours and days contribute to a score.
-func TestNeighboursAndDaysCount(t *testing.T) {
+// TestRank_neighboursAndDays checks what neighbours and days contribute to a score.
+func TestRank_neighboursAndDays(t *testing.T) {
 	t.Parallel()
 	c := newCorpus(t, []string{"zebra crossing", "x y", "x z", "far off"}, []string{"x x"})
 	set := Default()
@@ -136,7 +136,7 @@ func TestNeighboursAndDaysCount(t *testing.T) {
 	}
 }
 
-func TestScaleIsFixed(t *testing.T) {
+func TestRank_scaleIsFixed(t *testing.T) {
 	t.Parallel()
 	c := newCorpus(t, []string{"the plumber came over for tea",
 		"another thing of ten words stands in this place here now"}, []string{"n", "m"}, []string{"plumber"})
@@ -149,8 +149,8 @@ func TestScaleIsFixed(t *testing.T) {
 	}
 }
 
-// TestRankingIsWhatTheRecipeSays compares the ranking with a simple implementation.
-func TestRankingIsWhatTheRecipeSays(t *testing.T) {
+// TestRank_asTheRecipeSays compares the ranking with a simple implementation.
+func TestRank_asTheRecipeSays(t *testing.T) {
 	t.Parallel()
 	vocabulary := strings.Fields("boat kettle zebra garden plumber cement violin harbour the a of bicycle")
 	rapid.Check(t, func(rt *rapid.T) {
@@ -275,9 +275,9 @@ func BenchmarkRank(b *testing.B) {
 	}
 }
 
-// TestACutWordIsAsCommonAsItIs checks that a word for which the store returned only some messages
+// TestRank_cutWordIsAsCommon checks that a word for which the store returned only some messages
 // weighs as little as with all of them.
-func TestACutWordIsAsCommonAsItIs(t *testing.T) {
+func TestRank_cutWordIsAsCommon(t *testing.T) {
 	t.Parallel()
 	r := &ranking{count: 1000}
 	places := []int32{1, 2, 3}

@@ -30,7 +30,7 @@ func household(t testing.TB) *world {
 	return w
 }
 
-func TestSearchFinds(t *testing.T) {
+func TestSearch_finds(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	for _, c := range []struct{ query, first string }{
@@ -63,7 +63,7 @@ func TestSearchFinds(t *testing.T) {
 	}
 }
 
-func TestSearchSaysWhyThereIsNothing(t *testing.T) {
+func TestSearch_saysWhyThereIsNothing(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	for _, c := range []struct {
@@ -95,7 +95,7 @@ func TestSearchSaysWhyThereIsNothing(t *testing.T) {
 	}
 }
 
-func TestSearchRefusesNonsense(t *testing.T) {
+func TestSearch_refusesNonsense(t *testing.T) {
 	t.Parallel()
 	s := household(t).searcher()
 	for _, c := range []struct {
@@ -115,7 +115,7 @@ func TestSearchRefusesNonsense(t *testing.T) {
 	}
 }
 
-func TestLimits(t *testing.T) {
+func TestSearch_limits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for i := range 40 {
@@ -128,7 +128,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestFilters(t *testing.T) {
+func TestSearch_filters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.say("2026-01-01", core.RoleUser, "the zebra of January")
@@ -155,8 +155,8 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// TestOldIsFoundAsWellAsNew checks that a score does not depend on the age of a message.
-func TestOldIsFoundAsWellAsNew(t *testing.T) {
+// TestSearch_oldAsWellAsNew checks that a score does not depend on the age of a message.
+func TestSearch_oldAsWellAsNew(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.say("2019-01-01", core.RoleUser, "the violin is in the attic")
@@ -167,7 +167,7 @@ func TestOldIsFoundAsWellAsNew(t *testing.T) {
 	}
 }
 
-func TestSummariesComeFirstInTheirDay(t *testing.T) {
+func TestSearch_summaryFirstInItsDay(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	w.summarize("2026-05-08", "## Summary\nThe boiler showed an error and was topped up.")
@@ -184,9 +184,9 @@ func TestSummariesComeFirstInTheirDay(t *testing.T) {
 	}
 }
 
-// TestPeopleFindWhatMatches checks that people do not get neighbours of a match or other messages
+// TestSearch_peopleFindWhatMatches checks that people do not get neighbours of a match or other messages
 // of a named day, unless the query is only a day.
-func TestPeopleFindWhatMatches(t *testing.T) {
+func TestSearch_peopleFindWhatMatches(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	w.say("2026-05-08", core.RoleUser, "and tea for lunch")
@@ -210,7 +210,7 @@ func TestPeopleFindWhatMatches(t *testing.T) {
 	}
 }
 
-func TestCoveredMessagesScoreLess(t *testing.T) {
+func TestSearch_coveredScoresLess(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	before := w.search("cat").Hits[0]
@@ -221,7 +221,7 @@ func TestCoveredMessagesScoreLess(t *testing.T) {
 	}
 }
 
-func TestRedactedMessagesNeverShow(t *testing.T) {
+func TestSearch_redactedNeverShows(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	w.embed()
@@ -250,7 +250,7 @@ func (r redacting) Messages(ctx context.Context, user core.UserID, ids []core.Me
 	return got, err
 }
 
-func TestRedactedMeanwhile(t *testing.T) {
+func TestSearch_redactedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	s := w.searcher()
@@ -261,9 +261,9 @@ func TestRedactedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestWindowsStandForTheirBestMessage checks that a window without passages and without a word of
+// TestSearch_windowStandsForItsBestMessage checks that a window without passages and without a word of
 // the query is represented by the user's longest message.
-func TestWindowsStandForTheirBestMessage(t *testing.T) {
+func TestSearch_windowStandsForItsBestMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.say("2026-01-01", core.RoleUser, "my car")
@@ -288,7 +288,7 @@ func TestWindowsStandForTheirBestMessage(t *testing.T) {
 	}
 }
 
-func TestPhrasesRaiseAndFilterNothing(t *testing.T) {
+func TestSearch_phrasesRaiseButFilterNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.say("2026-01-01", core.RoleUser, "a green tea after the party")
@@ -299,7 +299,7 @@ func TestPhrasesRaiseAndFilterNothing(t *testing.T) {
 	}
 }
 
-func TestMeaning(t *testing.T) {
+func TestSearch_meaning(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	w.embed()
@@ -326,8 +326,8 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
-// TestWithoutVectors checks that searching by words works if embedding does not.
-func TestWithoutVectors(t *testing.T) {
+// TestSearch_withoutVectors checks that searching by words works if embedding does not.
+func TestSearch_withoutVectors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name     string
@@ -366,7 +366,7 @@ func TestWithoutVectors(t *testing.T) {
 	}
 }
 
-func TestStoreFails(t *testing.T) {
+func TestSearch_storeFails(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	w.failing = errors.New("disk on fire")
@@ -376,7 +376,7 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-func TestExplanation(t *testing.T) {
+func TestSearch_explanation(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	h := w.search("what did I say about the boiler on 8 May").Hits[0]
@@ -387,7 +387,7 @@ func TestExplanation(t *testing.T) {
 	}
 }
 
-func TestHugeQueryIsAsked(t *testing.T) {
+func TestSearch_hugeQuery(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	query := strings.Repeat("the boiler ", 600)

@@ -38,7 +38,7 @@ func supported(t *testing.T) (days [][]core.Message, claims [][][2]string) {
 	return days, claims
 }
 
-func TestSupportTracesWhatWasSaidAndNothingElse(t *testing.T) {
+func TestSupport_tracesOnlyWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	s := &Searcher{Analyzer: newAnalyzer(t, "en", "fr", "de", "es"), Settings: Default()}
 	days, claims := supported(t)
@@ -69,7 +69,7 @@ func TestSupportTracesWhatWasSaidAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestSupportOfNothing(t *testing.T) {
+func TestSupport_ofNothing(t *testing.T) {
 	t.Parallel()
 	s := &Searcher{Analyzer: newAnalyzer(t), Settings: Default()}
 	said := []core.Message{{ID: 3, Text: "The boat is blue", Tokens: 4}}

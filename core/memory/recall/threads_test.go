@@ -45,7 +45,7 @@ func (s *shelf) History(_ context.Context, user core.UserID, id core.ThreadID, b
 
 type query = searchs.Query
 
-func TestPlainThreadsAreSearched(t *testing.T) {
+func TestInThreads_plainThreads(t *testing.T) {
 	t.Parallel()
 	s := &shelf{}
 	s.say(1, core.RoleUser, 1, "Which soup goes with the salmon?")
@@ -91,7 +91,7 @@ func TestPlainThreadsAreSearched(t *testing.T) {
 	}
 }
 
-func TestASearchOfThreadsIsBounded(t *testing.T) {
+func TestInThreads_isBounded(t *testing.T) {
 	t.Parallel()
 	s := &shelf{}
 	for thread := core.ThreadID(1); thread <= 4; thread++ {
@@ -112,9 +112,9 @@ func TestASearchOfThreadsIsBounded(t *testing.T) {
 	}
 }
 
-// TestALongThreadIsReadToItsBeginning checks that a thread is read page by page, within bounded
+// TestInThreads_longThreadToItsBeginning checks that a thread is read page by page, within bounded
 // memory.
-func TestALongThreadIsReadToItsBeginning(t *testing.T) {
+func TestInThreads_longThreadToItsBeginning(t *testing.T) {
 	t.Parallel()
 	s := &shelf{}
 	s.say(1, core.RoleUser, 1, "the first word was marzipan")

@@ -39,9 +39,9 @@ func (w *world) use(name, arguments string) (string, error) {
 	return "", nil
 }
 
-// TestToolAnswers compares the JSON for models with testdata/tools.txt, which has each call with
+// TestTools_answers compares the JSON for models with testdata/tools.txt, which has each call with
 // its result or error below it.
-func TestToolAnswers(t *testing.T) {
+func TestTools_answers(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	w.summarize("2026-05-08", "## Summary\nThe boiler showed <ERR-42> & was topped up.")
@@ -81,7 +81,7 @@ func golden(t *testing.T, file string, run func(string) string) {
 	}
 }
 
-func TestDescriptionsAreShort(t *testing.T) {
+func TestTools_descriptionsAreShort(t *testing.T) {
 	t.Parallel()
 	total := 0
 	for _, tool := range Tools(newWorld(t).searcher(), nil) {
@@ -97,7 +97,7 @@ func TestDescriptionsAreShort(t *testing.T) {
 	}
 }
 
-func TestRangeInPages(t *testing.T) {
+func TestRange_pages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for i := range 120 {
@@ -122,7 +122,7 @@ func TestRangeInPages(t *testing.T) {
 	}
 }
 
-func TestRangeKeepsToItsTokens(t *testing.T) {
+func TestRange_keepsToItsTokens(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for range 5 {
@@ -149,7 +149,7 @@ func TestRangeKeepsToItsTokens(t *testing.T) {
 	}
 }
 
-func TestHiddenSummariesAreNotShown(t *testing.T) {
+func TestGet_hiddenSummariesAreNotShown(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	id := w.summarize("2026-05-08", "rests on what is redacted")
@@ -162,7 +162,7 @@ func TestHiddenSummariesAreNotShown(t *testing.T) {
 	}
 }
 
-func TestGetPassesFailuresOn(t *testing.T) {
+func TestGet_passesFailuresOn(t *testing.T) {
 	t.Parallel()
 	w := household(t)
 	w.failing = errors.New("disk on fire")
@@ -190,9 +190,9 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
-// TestAQuestionDoesNotFindItself checks that neither the input of a turn nor later messages are
+// TestSearch_questionDoesNotFindItself checks that neither the input of a turn nor later messages are
 // found.
-func TestAQuestionDoesNotFindItself(t *testing.T) {
+func TestSearch_questionDoesNotFindItself(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	first := w.say("2026-05-08", core.RoleUser, "The spare key lies under the blue flowerpot.")

@@ -22,7 +22,7 @@ func dayOf(tokens ...int) []core.Message {
 	return out
 }
 
-func TestCut(t *testing.T) {
+func TestWindows_cut(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
@@ -66,9 +66,9 @@ func spans(windows []store.TextWindow) string {
 	return strings.Join(out, " ")
 }
 
-// TestCutLosesNothing checks that once the day is closed each message is in a window, whatever the
+// TestWindows_loseNothing checks that once the day is closed each message is in a window, whatever the
 // sizes.
-func TestCutLosesNothing(t *testing.T) {
+func TestWindows_loseNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		messages := dayOf(rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 150), rapid.IntRange(0, 1200)), 0,
@@ -119,7 +119,7 @@ func checkSize(t *rapid.T, w store.TextWindow, tokens map[core.MessageID]int, la
 	}
 }
 
-func TestWindowText(t *testing.T) {
+func TestWindows_text(t *testing.T) {
 	t.Parallel()
 	got := Windows{}.Text([]core.Message{
 		{Role: core.RoleUser, Text: "Where is it?"},

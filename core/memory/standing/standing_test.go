@@ -44,9 +44,9 @@ func add(s *standing.Standing, l *list, wish string) error {
 	return err
 }
 
-// TestAPromptHasWhatIsWantedAndIsBounded adds arbitrary texts. The prompt's part never exceeds its
+// TestPrompt_isBounded adds arbitrary texts. The prompt's part never exceeds its
 // tokens, contains all accepted texts, and none of them ends its line.
-func TestAPromptHasWhatIsWantedAndIsBounded(t *testing.T) {
+func TestPrompt_isBounded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		l := &list{}
@@ -76,7 +76,7 @@ func TestAPromptHasWhatIsWantedAndIsBounded(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeWanted(t *testing.T) {
+func TestAdd_refuses(t *testing.T) {
 	t.Parallel()
 	l := &list{}
 	s := newStanding(l)
@@ -108,9 +108,9 @@ func TestWhatCannotBeWanted(t *testing.T) {
 	}
 }
 
-// TestWhatIsBeyondTheBoundsIsKept checks that instructions beyond the limits, from a merge, an
+// TestBeyond_isKept checks that instructions beyond the limits, from a merge, an
 // import or former limits, are kept, and active while there is room.
-func TestWhatIsBeyondTheBoundsIsKept(t *testing.T) {
+func TestBeyond_isKept(t *testing.T) {
 	t.Parallel()
 	l := &list{}
 	for n := range 12 {
@@ -132,9 +132,9 @@ func TestWhatIsBeyondTheBoundsIsKept(t *testing.T) {
 	}
 }
 
-// TestAnInstructionHasTheRankOfAWish checks that an instruction to ignore the rules is stored
+// TestPrompt_instructionRanksAsAWish checks that an instruction to ignore the rules is stored
 // unchanged, and quoted below the rules, which it cannot change.
-func TestAnInstructionHasTheRankOfAWish(t *testing.T) {
+func TestPrompt_instructionRanksAsAWish(t *testing.T) {
 	t.Parallel()
 	l := &list{}
 	s := newStanding(l)
@@ -153,7 +153,7 @@ func TestAnInstructionHasTheRankOfAWish(t *testing.T) {
 	}
 }
 
-func TestOneWhoTookAllBackIsToldNothingHolds(t *testing.T) {
+func TestPrompt_allTakenBack(t *testing.T) {
 	t.Parallel()
 	part, err := newStanding(&list{}).Prompt(t.Context(), 1)
 	if err != nil || !strings.Contains(part, "none") || !strings.Contains(part, "hold no longer") {
@@ -165,7 +165,7 @@ func TestOneWhoTookAllBackIsToldNothingHolds(t *testing.T) {
 	}
 }
 
-func TestTheModelMayOnlyPropose(t *testing.T) {
+func TestTools_onlyPropose(t *testing.T) {
 	t.Parallel()
 	l := &list{}
 	s := newStanding(l)
@@ -193,7 +193,7 @@ func TestTheModelMayOnlyPropose(t *testing.T) {
 	}
 }
 
-func TestSeveralAreAddedTogetherOrNotAtAll(t *testing.T) {
+func TestAddAll_togetherOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	l := &list{}
 	s := newStanding(l)

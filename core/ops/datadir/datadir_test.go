@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestSecretKeyIsMadeOnce(t *testing.T) {
+func TestKey_isMadeOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if key, err := KnownKey(dir); err != nil || key != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/everthread/everthread/core/ops/disk"
 )
 
-func TestNoRoomSaysWhereAndHowMuch(t *testing.T) {
+func TestNoRoom_saysWhereAndHowMuch(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	full := fmt.Errorf("copy: %w", &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})

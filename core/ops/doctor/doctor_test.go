@@ -22,9 +22,9 @@ import (
 	"github.com/everthread/everthread/core/text/i18n"
 )
 
-// TestWhatIsFoundIsToldInEveryLanguage, for a gateway that was never started, with a channel
+// TestExamine_everyLanguage, for a gateway that was never started, with a channel
 // that cannot be made.
-func TestWhatIsFoundIsToldInEveryLanguage(t *testing.T) {
+func TestExamine_everyLanguage(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, language := range i18n.Languages() {
@@ -41,8 +41,8 @@ func TestWhatIsFoundIsToldInEveryLanguage(t *testing.T) {
 	}
 }
 
-// TestAStoreThatDoesNotOpen is reported once, with what to do.
-func TestAStoreThatDoesNotOpen(t *testing.T) {
+// TestExamine_storeThatDoesNotOpen is reported once, with what to do.
+func TestExamine_storeThatDoesNotOpen(t *testing.T) {
 	t.Parallel()
 	for cause, want := range map[error]string{
 		core.ErrNewerSchema:      "neueren Version",

@@ -22,8 +22,8 @@ func (n lab) Spec() core.ToolSpec {
 func (lab) Use(context.Context, core.ToolUse) (core.ToolResult, error) { return core.ToolResult{}, nil }
 func (lab) Outside() bool                                              { return true }
 
-// TestTheWindowIsSaidInPlainWords: its shares, and what does not fit.
-func TestTheWindowIsSaidInPlainWords(t *testing.T) {
+// TestDoctor_windowInPlainWords: its shares, and what does not fit.
+func TestDoctor_windowInPlainWords(t *testing.T) {
 	t.Parallel()
 	var many []core.Tool
 	for n := range 30 {

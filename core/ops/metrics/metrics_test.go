@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestEveryMetricIsDeclared checks all names that the product counts, because counting an
+// TestMetrics_areDeclared checks all names that the product counts, because counting an
 // undeclared name panics.
-func TestEveryMetricIsDeclared(t *testing.T) {
+func TestMetrics_areDeclared(t *testing.T) {
 	t.Parallel()
 	m := New(Prices{}, nil)
 	use := regexp.MustCompile(`(Count|Observe)\("(everthread_\w+)"`)
@@ -36,7 +36,7 @@ func TestEveryMetricIsDeclared(t *testing.T) {
 	}
 }
 
-func TestTheCostIsThatOfTheTokens(t *testing.T) {
+func TestPrices_costOfTheTokens(t *testing.T) {
 	t.Parallel()
 	m := New(Prices{Prompt: 10, Cached: 1, Completion: 100, Currency: "EUR"}, []string{"telegram"})
 	if got := m.spent.total(); got != 0 {
@@ -54,7 +54,7 @@ func TestTheCostIsThatOfTheTokens(t *testing.T) {
 	}
 }
 
-func TestSeriesAreThereFromTheStart(t *testing.T) {
+func TestMetrics_seriesFromTheStart(t *testing.T) {
 	t.Parallel()
 	m := metric{"a", "", "direction=in|out channel=CHANNELS"}
 	if got := m.known([]string{"x", "y"}); !slices.EqualFunc(got, [][]string{{"in", "x"}, {"in", "y"}, {"out", "x"},

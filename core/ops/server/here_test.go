@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestWhoIsOnThisMachine(t *testing.T) {
+func TestHere_onlyThisMachine(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		peer, header string

@@ -32,9 +32,9 @@ func TestListen_namesAFreeAddress(t *testing.T) {
 	}
 }
 
-// TestAliveLeavesTheListenerOpen checks that the process answers before it is ready, on the
+// TestAlive_leavesTheListenerOpen checks that the process answers before it is ready, on the
 // listener that the server uses later.
-func TestAliveLeavesTheListenerOpen(t *testing.T) {
+func TestAlive_leavesTheListenerOpen(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -21,9 +21,9 @@ func rejected(err error) bool {
 	return errors.As(err, &r)
 }
 
-// TestAChannelIsTriedWithAnswersThatNothingKeeps: the section does not change, and no
+// TestChannelTrier_keepsNothing: the section does not change, and no
 // secret comes back.
-func TestAChannelIsTriedWithAnswersThatNothingKeeps(t *testing.T) {
+func TestChannelTrier_keepsNothing(t *testing.T) {
 	t.Parallel()
 	var asked []string
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -78,9 +78,9 @@ func TestAChannelIsTriedWithAnswersThatNothingKeeps(t *testing.T) {
 	}
 }
 
-// TestWhatIsTypedIsNoWayInside: typed addresses do not reach into the gateway's network;
+// TestChannelTrier_typedAddressIsNoWayInside: typed addresses do not reach into the gateway's network;
 // those of the configuration do.
-func TestWhatIsTypedIsNoWayInside(t *testing.T) {
+func TestChannelTrier_typedAddressIsNoWayInside(t *testing.T) {
 	t.Parallel()
 	reached := 0
 	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -102,9 +102,9 @@ func TestWhatIsTypedIsNoWayInside(t *testing.T) {
 	}
 }
 
-// TestAConfiguredSecretStaysWithItsAddress: a page left open cannot send the password
+// TestChannelTrier_secretStaysWithItsAddress: a page left open cannot send the password
 // elsewhere.
-func TestAConfiguredSecretStaysWithItsAddress(t *testing.T) {
+func TestChannelTrier_secretStaysWithItsAddress(t *testing.T) {
 	t.Parallel()
 	reached := 0
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))

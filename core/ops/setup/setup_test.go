@@ -330,7 +330,7 @@ func TestPrepared(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrittenIsWhatWasAnswered(t *testing.T) {
+func TestAnswers_writtenAsAnswered(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	text := rapid.StringMatching(`[ -~äéß\x{4e00}"'#:{}%\\]{1,30}`)

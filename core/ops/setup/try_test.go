@@ -16,9 +16,9 @@ import (
 	"github.com/everthread/everthread/core/store/postgres"
 )
 
-// TestWhatTrialsFindIsTold: each failure of a trial has its own kind, and its text holds no
+// TestTrier_tellsEachFailure: each failure of a trial has its own kind, and its text holds no
 // secret.
-func TestWhatTrialsFindIsTold(t *testing.T) {
+func TestTrier_tellsEachFailure(t *testing.T) {
 	t.Parallel()
 	const key, away = "sk-secret-0123456789", "http://127.0.0.1:1"
 	trier := setup.Trier{Given: configs.Default(), Ping: func(ctx context.Context, c configs.Config) error {
@@ -94,9 +94,9 @@ func TestWhatTrialsFindIsTold(t *testing.T) {
 	}
 }
 
-// TestServersSayHowMuchAModelReads: Ollama, llama-server, vLLM and OpenRouter do; servers
+// TestTrier_windowOfServers: Ollama, llama-server, vLLM and OpenRouter do; servers
 // that say nothing, or nonsense, are no obstacle.
-func TestServersSayHowMuchAModelReads(t *testing.T) {
+func TestTrier_windowOfServers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		path, body string

@@ -8,8 +8,8 @@ import (
 	"github.com/everthread/everthread/core/text/i18n"
 )
 
-// TestEveryFaultIsSaid in every language, with the same values and no placeholder left.
-func TestEveryFaultIsSaid(t *testing.T) {
+// TestFault_everyLanguage in every language, with the same values and no placeholder left.
+func TestFault_everyLanguage(t *testing.T) {
 	t.Parallel()
 	en, fr := wordsOf("en"), wordsOf("fr")
 	for _, language := range i18n.Languages() {

@@ -22,10 +22,10 @@ func TestMigrate(t *testing.T) {
 	storetest.TestMigrate(t, func() storetest.Migrator { return unmigrated(t, schema(t, dsn)) })
 }
 
-func TestMigrateTogether(t *testing.T) {
+func TestMigrate_together(t *testing.T) {
 	t.Parallel()
 	url := schema(t, server(t))
-	storetest.TestMigrateTogether(t, unmigrated(t, url), unmigrated(t, url), unmigrated(t, url))
+	storetest.TestMigrate_together(t, unmigrated(t, url), unmigrated(t, url), unmigrated(t, url))
 }
 
 func unmigrated(t *testing.T, url string) *postgres.Store {
@@ -37,8 +37,8 @@ func unmigrated(t *testing.T, url string) *postgres.Store {
 	return s
 }
 
-// TestAway checks that calls fail while the server is away and work afterwards, including wake-ups.
-func TestAway(t *testing.T) {
+// TestStore_serverIsAway checks that calls fail while the server is away and work afterwards, including wake-ups.
+func TestStore_serverIsAway(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t, server(t))
 	s := opened(t, p.through(schema(t, server(t))))
@@ -88,8 +88,8 @@ func heard(t *testing.T, s *postgres.Store, wakes <-chan string) {
 	}
 }
 
-// TestSilent checks that a server that stops answering causes an error before long.
-func TestSilent(t *testing.T) {
+// TestStore_serverIsSilent checks that a server that stops answering causes an error before long.
+func TestStore_serverIsSilent(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t, server(t))
 	patience := fulltest.Size(2*time.Second, 10*time.Second)

@@ -39,7 +39,7 @@ func TestCitusTurnOnOneServer(t *testing.T) {
 	})
 }
 
-func TestCitusHalfDistributed(t *testing.T) {
+func TestDistribute_citusHalfDistributed(t *testing.T) {
 	t.Parallel()
 	s := spread.take(t, citus(t))
 	o := opened(t, s.through(t, citus(t)))

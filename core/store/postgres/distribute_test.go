@@ -7,7 +7,7 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-func TestNotCitus(t *testing.T) {
+func TestDistribute_notCitus(t *testing.T) {
 	t.Parallel()
 	o := opened(t, migrated.take(t, server(t)).through(t, server(t)))
 	if err := o.Distribute(t.Context()); !errors.Is(err, core.ErrNotCitus) {

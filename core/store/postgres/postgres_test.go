@@ -14,9 +14,9 @@ func TestContract(t *testing.T) {
 	storetest.Test(t, database)
 }
 
-func TestWakeBetween(t *testing.T) {
+func TestWake_betweenProcesses(t *testing.T) {
 	t.Parallel()
-	storetest.TestWakeBetween(t, database)
+	storetest.TestWake_betweenProcesses(t, database)
 }
 
 // database returns a function that opens stores on a migrated, empty schema in the database of

@@ -7,7 +7,7 @@ import (
 )
 
 // The server's tools connect as the store does: to the same hosts, with the same encryption, past a pooler.
-func TestToolsConnectAsTheStore(t *testing.T) {
+func TestConnection_toolsConnectAsTheStore(t *testing.T) {
 	for name, c := range map[string]struct {
 		o    Options
 		want string

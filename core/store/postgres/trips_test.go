@@ -31,8 +31,8 @@ func trips(t *testing.T, commit int64) func(s storetest.Store, step string, run 
 	}
 }
 
-func TestUsersTogether(t *testing.T) {
+func TestUsers_together(t *testing.T) {
 	t.Parallel()
 	server(t)
-	storetest.TestUsersTogether(t, database)
+	storetest.TestUsers_together(t, database)
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/everthread/everthread/internal/fulltest"
 )
 
-// TestCommitsTogether checks that callers who wait for the single writer share commits, and that an
+// TestCommit_sharedByWaitingCallers checks that callers who wait for the single writer share commits, and that an
 // error or a cancelled context of one does not affect the others.
-func TestCommitsTogether(t *testing.T) {
+func TestCommit_sharedByWaitingCallers(t *testing.T) {
 	t.Parallel()
 	s := database(t)()
 	u, err := s.AddUser(t.Context(), core.User{Name: "Ada", Role: core.RoleMember})
@@ -106,9 +106,9 @@ func holdWriter(t *testing.T, s storetest.Store, user core.UserID) (release func
 	}
 }
 
-// TestFailedCommit checks that a failed COMMIT is reported to every caller, and that nothing is
+// TestCommit_failureIsToldToAll checks that a failed COMMIT is reported to every caller, and that nothing is
 // stored.
-func TestFailedCommit(t *testing.T) {
+func TestCommit_failureIsToldToAll(t *testing.T) {
 	t.Parallel()
 	s := database(t)()
 	u, err := s.AddUser(t.Context(), core.User{Name: "Ada", Role: core.RoleMember})
@@ -158,9 +158,9 @@ func TestFailedCommit(t *testing.T) {
 	}
 }
 
-// TestLocked checks that a writer waits for another process's transaction, and that a caller who
+// TestWrite_waitsForAnotherProcess checks that a writer waits for another process's transaction, and that a caller who
 // gives up has written nothing.
-func TestLocked(t *testing.T) {
+func TestWrite_waitsForAnotherProcess(t *testing.T) {
 	t.Parallel()
 	stores := database(t)
 	s, other := stores(), stores()
@@ -195,8 +195,8 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// TestCancelledReads checks that a read that is cancelled half-way leaves its connection usable.
-func TestCancelledReads(t *testing.T) {
+// TestRead_cancelledKeepsTheConnection checks that a read that is cancelled half-way leaves its connection usable.
+func TestRead_cancelledKeepsTheConnection(t *testing.T) {
 	t.Parallel()
 	s := database(t)()
 	u, err := s.AddUser(t.Context(), core.User{Name: "Ada", Role: core.RoleMember})
@@ -236,7 +236,7 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
-func TestSeveralProcessesBeginOnOneFile(t *testing.T) {
+func TestMigrate_severalProcesses(t *testing.T) {
 	t.Parallel()
 	for range fulltest.Size(1, 5) {
 		dir := t.TempDir()

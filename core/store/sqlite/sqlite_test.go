@@ -25,8 +25,8 @@ func database(t testing.TB) func() storetest.Store {
 	return func() storetest.Store { return sqlitetest.Open(t, dir) }
 }
 
-// TestWrittenElsewhere checks that a process notices what another one writes to the file.
-func TestWrittenElsewhere(t *testing.T) {
+// TestStore_noticesOtherProcesses checks that a process notices what another one writes to the file.
+func TestStore_noticesOtherProcesses(t *testing.T) {
 	t.Parallel()
 	stores := database(t)
 	s, other := stores(), stores()

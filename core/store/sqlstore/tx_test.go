@@ -67,7 +67,7 @@ func checkFirst(t *testing.T, err error) {
 	}
 }
 
-func TestFailedStatement(t *testing.T) {
+func TestCommit_failedStatement(t *testing.T) {
 	t.Parallel()
 	s, stored := openNumbers(t, Dialect{OneWriter: true})
 	var ran []any
@@ -106,7 +106,7 @@ func oneByOne(ctx context.Context, conn *sql.Conn, statements []Statement) error
 	return nil
 }
 
-func TestFailedPipeline(t *testing.T) {
+func TestPipeline_failed(t *testing.T) {
 	t.Parallel()
 	s, stored := openNumbers(t, Dialect{Pipeline: oneByOne})
 	err := s.transact(t.Context(), "add", tx{unlocked: true}, func(x *tx) {

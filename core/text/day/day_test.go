@@ -94,9 +94,9 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// TestDaysOfEveryZone checks for any zone and time that t lies in its day, that days are
+// TestAt_daysOfEveryZone checks for any zone and time that t lies in its day, that days are
 // contiguous, and that labels increase and are dates that exist in the zone.
-func TestDaysOfEveryZone(t *testing.T) {
+func TestAt_daysOfEveryZone(t *testing.T) {
 	t.Parallel()
 	var zones []*time.Location
 	for _, name := range strings.Fields(zoneNames) {
@@ -144,9 +144,9 @@ func check(t *rapid.T, d core.Day, at time.Time) {
 	}
 }
 
-// TestEveryDayOfOddZones walks through 130 years of days in zones with unusual changes of the
+// TestAt_oddZones walks through 130 years of days in zones with unusual changes of the
 // clock.
-func TestEveryDayOfOddZones(t *testing.T) {
+func TestAt_oddZones(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"Pacific/Apia", "Pacific/Kwajalein", "America/St_Johns", "Africa/Casablanca",
 		"Antarctica/Troll", "Asia/Gaza", "Africa/Monrovia", "Pacific/Kiritimati"} {
@@ -183,7 +183,7 @@ func mustParse(t *testing.T, label string) time.Time {
 	return d
 }
 
-func TestNoZoneIsUTC(t *testing.T) {
+func TestAt_noZoneIsUTC(t *testing.T) {
 	t.Parallel()
 	d := day.At(instant(t, "2026-11-19T07:10:00Z"), nil, 0, 0, 0)
 	if d.Zone != "UTC" || d.Label != "2026-11-19" {

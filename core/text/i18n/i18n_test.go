@@ -12,9 +12,9 @@ import (
 	"golang.org/x/text/feature/plural"
 )
 
-// TestEveryLanguageSaysAll checks that every language has the same texts as English, of the same
+// TestCatalogues_everyLanguageSaysAll checks that every language has the same texts as English, of the same
 // kind and with the same verbs.
-func TestEveryLanguageSaysAll(t *testing.T) {
+func TestCatalogues_everyLanguageSaysAll(t *testing.T) {
 	t.Parallel()
 	if len(Languages()) < 2 {
 		t.Fatal("there is no language other than English")
@@ -85,8 +85,8 @@ func isForms(c catalogue) bool {
 	return c["other"] != nil
 }
 
-// TestEveryFormIsThere checks that a text has the plural forms that its language needs.
-func TestEveryFormIsThere(t *testing.T) {
+// TestCatalogues_everyFormIsThere checks that a text has the plural forms that its language needs.
+func TestCatalogues_everyFormIsThere(t *testing.T) {
 	t.Parallel()
 	for _, language := range Languages() {
 		forms := 0
@@ -155,8 +155,8 @@ func verbsOf(s string) string {
 	return strings.Join(out, " ")
 }
 
-// TestWhatIsWrongIsFound breaks each rule in a small catalogue.
-func TestWhatIsWrongIsFound(t *testing.T) {
+// TestCatalogues_findEachFault breaks each rule in a small catalogue.
+func TestCatalogues_findEachFault(t *testing.T) {
 	t.Parallel()
 	english := catalogue{"a": "for %s and %d", "n": catalogue{"one": "%s thing", "other": "%s things"},
 		"t": catalogue{"x": "y"}}
@@ -183,7 +183,7 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 	}
 }
 
-func TestFillIsStrict(t *testing.T) {
+func TestFill_isStrict(t *testing.T) {
 	t.Parallel()
 	type fine struct {
 		First, Others, Date, Today, Yesterday string
@@ -298,7 +298,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-func TestTheEnvironmentAsksForALanguage(t *testing.T) {
+func TestLocale_fromTheEnvironment(t *testing.T) {
 	t.Parallel()
 	for want, env := range map[string]map[string]string{
 		"fr": {"LANG": "fr_CA.UTF-8"}, "de": {"LANG": "de.UTF-8", "LC_ALL": ""}, English: {"LANG": "fr_FR",

@@ -13,9 +13,9 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 const wantMark = "-- text and spans --\n"
 
-// TestParseGolden parses the Markdown of each file and compares the result with what follows
+// TestParse_golden parses the Markdown of each file and compares the result with what follows
 // wantMark.
-func TestParseGolden(t *testing.T) {
+func TestParse_golden(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

@@ -56,7 +56,7 @@ func TestStripRefs(t *testing.T) {
 	}
 }
 
-func TestRenderNestsAndEscapes(t *testing.T) {
+func TestRender_nestsAndEscapes(t *testing.T) {
 	t.Parallel()
 	r := Renderer{
 		Open:   func(s core.Span) string { return "<" + string(s.Kind) + ">" },
@@ -70,9 +70,9 @@ func TestRenderNestsAndEscapes(t *testing.T) {
 	}
 }
 
-// TestParseKeepsEveryWord checks that parsing keeps all words of a document in order, whatever the
+// TestParse_keepsEveryWord checks that parsing keeps all words of a document in order, whatever the
 // markup.
-func TestParseKeepsEveryWord(t *testing.T) {
+func TestParse_keepsEveryWord(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var words []string
@@ -129,8 +129,8 @@ func drawBlock(words *[]string) *rapid.Generator[string] {
 	})
 }
 
-// TestParseLongCode checks that code of many chunks becomes one span with every line unchanged.
-func TestParseLongCode(t *testing.T) {
+// TestParse_longCode checks that code of many chunks becomes one span with every line unchanged.
+func TestParse_longCode(t *testing.T) {
 	t.Parallel()
 	code := strings.TrimSpace(strings.Repeat("# no heading\n\n- *no* item\n    x := `y`\n~~~\n", 1000))
 	x := Parse("before\n\n```go\n" + code + "\n```\n\nafter **that**")
@@ -174,7 +174,7 @@ func checkText(t reporter, x Text) {
 	}
 }
 
-func TestSplitPlaces(t *testing.T) {
+func TestSplit_places(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		in   string
@@ -209,7 +209,7 @@ func TestSplitPlaces(t *testing.T) {
 	}
 }
 
-func TestSplitReopensCode(t *testing.T) {
+func TestSplit_reopensCode(t *testing.T) {
 	t.Parallel()
 	parts := Split(Parse("intro\n\n```go\nline one\nline two\nline three\n```"), 20, UTF16Len)
 	for _, p := range parts[1:] {
@@ -222,7 +222,7 @@ func TestSplitReopensCode(t *testing.T) {
 	}
 }
 
-func TestSplitLosesNothing(t *testing.T) {
+func TestSplit_losesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var words []string
@@ -246,9 +246,9 @@ func TestSplitLosesNothing(t *testing.T) {
 	})
 }
 
-// TestSplitKeepsSpans checks that the spans of the parts cover the same visible text as those of
+// TestSplit_keepsSpans checks that the spans of the parts cover the same visible text as those of
 // the whole.
-func TestSplitKeepsSpans(t *testing.T) {
+func TestSplit_keepsSpans(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var words []string
@@ -306,9 +306,9 @@ var hostile = []string{
 	"\u0301", "\r\n", "\x00\xff", "[#1, ", "🇫🇷", "👨‍👩‍👧", " ",
 }
 
-// TestHostileInput parses and splits hostile input of many chunks. The test would take far too long
+// TestParse_hostileInput parses and splits hostile input of many chunks. The test would take far too long
 // if anything were worse than linear.
-func TestHostileInput(t *testing.T) {
+func TestParse_hostileInput(t *testing.T) {
 	t.Parallel()
 	for _, piece := range hostile {
 		x := Parse(strings.Repeat(piece, (20<<10)/len(piece)))

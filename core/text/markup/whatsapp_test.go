@@ -45,9 +45,9 @@ func TestWhatsApp(t *testing.T) {
 	}
 }
 
-// TestWhatsAppLeavesOutWhatDoesNotFit checks that styles are dropped first, then code marks, then
+// TestWhatsApp_dropsWhatDoesNotFit checks that styles are dropped first, then code marks, then
 // URLs.
-func TestWhatsAppLeavesOutWhatDoesNotFit(t *testing.T) {
+func TestWhatsApp_dropsWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	text := Parse("**bold** `code` [link](https://a.example)")
 	for max, want := range map[int]string{
@@ -65,9 +65,9 @@ func TestWhatsAppLeavesOutWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestWhatsAppKeepsTextWithinLimit checks that no part exceeds the limit and no text is lost,
+// TestWhatsApp_keepsTextWithinLimit checks that no part exceeds the limit and no text is lost,
 // whatever a model writes.
-func TestWhatsAppKeepsTextWithinLimit(t *testing.T) {
+func TestWhatsApp_keepsTextWithinLimit(t *testing.T) {
 	t.Parallel()
 	piece := rapid.SampledFrom([]string{
 		"word", " ", "\n", "\n\n", "**", "*", "_", "~~", "~", "`", "```\n", "# ", "> ", "- ", "1. ", "🙂", "é", "漢字",

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestTheSameWordsEverywhere checks that each of the three ways to read a day understands the
+// TestDate_sameWordsEverywhere checks that each of the three ways to read a day understands the
 // same words: as the one day that /day shows, in a question about the past, and as a time ahead.
-func TestTheSameWordsEverywhere(t *testing.T) {
+func TestDate_sameWordsEverywhere(t *testing.T) {
 	t.Parallel()
 	const today = "2026-11-19" // a Thursday
 	now, err := time.Parse(time.DateOnly, today)

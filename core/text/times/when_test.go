@@ -105,7 +105,7 @@ func TestLexicon(t *testing.T) {
 	}
 }
 
-func TestSpanHas(t *testing.T) {
+func TestSpan_has(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		span  Span

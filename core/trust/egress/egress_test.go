@@ -21,7 +21,7 @@ import (
 	"github.com/everthread/everthread/core/trust/egress"
 )
 
-func TestPublicAddresses(t *testing.T) {
+func TestPublic_addresses(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]bool{
 		"8.8.8.8": true, "93.184.216.34": true, "2606:4700::1111": true, "::ffff:8.8.8.8": true, "172.32.0.1": true,
@@ -75,8 +75,8 @@ func refused(t *testing.T, c *http.Client, url string, want error) {
 	}
 }
 
-// TestAttackPrivateAddresses tries to reach this machine by many forms of its addresses.
-func TestAttackPrivateAddresses(t *testing.T) {
+// TestAttack_privateAddresses tries to reach this machine by many forms of its addresses.
+func TestAttack_privateAddresses(t *testing.T) {
 	t.Parallel()
 	url, reached := server(t, nil)
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
@@ -98,7 +98,7 @@ func TestAttackPrivateAddresses(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrittenIsReachedAsItIs(t *testing.T) {
+func TestGate_configuredAddressIsReached(t *testing.T) {
 	t.Parallel()
 	other, reached := server(t, nil)
 	url, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
@@ -131,7 +131,7 @@ func TestWhatIsWrittenIsReachedAsItIs(t *testing.T) {
 	}
 }
 
-func TestOnlyListedHostsAreReached(t *testing.T) {
+func TestClient_onlyListedHosts(t *testing.T) {
 	t.Parallel()
 	url, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://elsewhere.example/", http.StatusFound)
@@ -159,9 +159,9 @@ func nowhere() *net.Resolver {
 	}}
 }
 
-// TestAttackRebinding resolves a name first to a public address, then to a private one: the dialled
+// TestAttack_rebinding resolves a name first to a public address, then to a private one: the dialled
 // address is checked.
-func TestAttackRebinding(t *testing.T) {
+func TestAttack_rebinding(t *testing.T) {
 	t.Parallel()
 	url, reached := server(t, nil)
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
@@ -282,7 +282,7 @@ func limited(most store.Egress) (*egress.Gate, *meter, *clock) {
 		}}), m, c
 }
 
-func TestCallsOfADay(t *testing.T) {
+func TestClient_callsOfADay(t *testing.T) {
 	t.Parallel()
 	url, reached := server(t, nil)
 	g, m, at := limited(store.Egress{Calls: 200})
@@ -323,7 +323,7 @@ func TestCallsOfADay(t *testing.T) {
 	}
 }
 
-func TestBytesOfADay(t *testing.T) {
+func TestClient_bytesOfADay(t *testing.T) {
 	t.Parallel()
 	url, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -356,7 +356,7 @@ func TestBytesOfADay(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotUsedComesBack(t *testing.T) {
+func TestSettle_returnsWhatIsNotUsed(t *testing.T) {
 	t.Parallel()
 	url, _ := server(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("12345")) })
 	g, m, _ := limited(store.Egress{Calls: 1000, Bytes: 1000})

@@ -19,7 +19,7 @@ func sealer(t interface{ Fatal(...any) }, secrets ...string) *secret.Sealer {
 	return s
 }
 
-func TestWhatIsSealedOpensAgain(t *testing.T) {
+func TestSeal_opensAgain(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		plain := rapid.String().Draw(t, "plain")
@@ -43,7 +43,7 @@ func TestWhatIsSealedOpensAgain(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotOursDoesNotOpen(t *testing.T) {
+func TestOpen_refusesWhatIsNotOurs(t *testing.T) {
 	t.Parallel()
 	s := sealer(t, "one")
 	a, err := s.Seal("agent 1", "key")

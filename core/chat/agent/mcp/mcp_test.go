@@ -106,7 +106,7 @@ func overHTTP(t *testing.T, name, kind string) Server {
 		Headers: map[string]string{"Authorization": "Bearer hunter2"}}
 }
 
-func TestToolsOfAServerAreTools(t *testing.T) {
+func TestClient_toolsOfAServer(t *testing.T) {
 	t.Parallel()
 	for how, server := range map[string]Server{"program": programOf(t, "lab", "good"),
 		"http": overHTTP(t, "lab", "good")} {
@@ -146,7 +146,7 @@ func TestToolsOfAServerAreTools(t *testing.T) {
 	}
 }
 
-func TestAProgramSeesLittleOfOurEnvironment(t *testing.T) {
+func TestServer_programSeesLittleEnvironment(t *testing.T) {
 	t.Setenv("EVERTHREAD_LLM_API_KEY", "very secret")
 	c, _ := start(t, Options{Servers: []Server{programOf(t, "lab", "good")}})
 	await(t, "the server", up(c))
@@ -157,7 +157,7 @@ func TestAProgramSeesLittleOfOurEnvironment(t *testing.T) {
 	}
 }
 
-func TestServersThatAreAwayCostNothingButTheirTools(t *testing.T) {
+func TestServer_awayCostsOnlyItsTools(t *testing.T) {
 	t.Parallel()
 	away := httptest.NewServer(http.NotFoundHandler())
 	away.Close()
@@ -194,7 +194,7 @@ func TestServersThatAreAwayCostNothingButTheirTools(t *testing.T) {
 	}
 }
 
-func TestACrashInACallIsOneErrorAndTheServerComesBack(t *testing.T) {
+func TestServer_crashCostsOneError(t *testing.T) {
 	t.Parallel()
 	c, logs := start(t, Options{Servers: []Server{programOf(t, "lab", "good")}})
 	await(t, "the server", up(c))
@@ -217,7 +217,7 @@ func TestACrashInACallIsOneErrorAndTheServerComesBack(t *testing.T) {
 	}
 }
 
-func TestASlowToolEndsWithItsContext(t *testing.T) {
+func TestTool_slowEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	for how, server := range map[string]Server{"program": programOf(t, "lab", "good"),
 		"http": overHTTP(t, "lab", "good")} {
@@ -238,7 +238,7 @@ func TestASlowToolEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestFloodsAreCut(t *testing.T) {
+func TestTool_floodIsCut(t *testing.T) {
 	t.Parallel()
 	for how, server := range map[string]Server{"program": programOf(t, "lab", "good"),
 		"http": overHTTP(t, "lab", "good")} {
@@ -268,7 +268,7 @@ func TestFloodsAreCut(t *testing.T) {
 	}
 }
 
-func TestAnHTTPServerThatRestartsIsFoundAgain(t *testing.T) {
+func TestServer_restartOverHTTPIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	var handler atomic.Pointer[http.Handler]
 	renew := func() {
@@ -293,7 +293,7 @@ func TestAnHTTPServerThatRestartsIsFoundAgain(t *testing.T) {
 	})
 }
 
-func TestTheListIsThatOfTheFirstTime(t *testing.T) {
+func TestClient_keepsTheFirstList(t *testing.T) {
 	t.Parallel()
 	server := programOf(t, "lab", "once")
 	server.Env["MCP_TEST_FILE"] = filepath.Join(t.TempDir(), "started")
@@ -310,7 +310,7 @@ func TestTheListIsThatOfTheFirstTime(t *testing.T) {
 	}
 }
 
-func TestAChangeWhileItRunsIsLogged(t *testing.T) {
+func TestClient_logsAChangedList(t *testing.T) {
 	t.Parallel()
 	server := newServer("good")
 	serverSide, clientSide := sdk.NewInMemoryTransports()
@@ -331,7 +331,7 @@ func TestAChangeWhileItRunsIsLogged(t *testing.T) {
 	_ = ss.Wait()
 }
 
-func TestOddNamesAndSchemas(t *testing.T) {
+func TestTool_oddNamesAndSchemas(t *testing.T) {
 	t.Parallel()
 	c, logs := start(t, Options{Servers: []Server{programOf(t, "o-d", "odd")}})
 	await(t, "the server", up(c))
@@ -372,7 +372,7 @@ func TestClient_listThatRepeats(t *testing.T) {
 	}
 }
 
-func TestSchemasOfAnotherKindAreRefused(t *testing.T) {
+func TestSchemaOf_refusesOtherKinds(t *testing.T) {
 	t.Parallel()
 	for _, schema := range []any{"string", []any{}, true, map[string]any{"type": "string"},
 		map[string]any{"type": []any{"object"}}} {
@@ -385,7 +385,7 @@ func TestSchemasOfAnotherKindAreRefused(t *testing.T) {
 	}
 }
 
-func TestDescriptionsStayWithinTheirTokens(t *testing.T) {
+func TestTool_descriptionsWithinTheirTokens(t *testing.T) {
 	t.Parallel()
 	// Each description takes 12 tokens, the name and the schema 1 each, the words 2.
 	c, logs := start(t, Options{SchemaTokens: 16 * 3, Servers: []Server{programOf(t, "lab", "good")}})
@@ -398,7 +398,7 @@ func TestDescriptionsStayWithinTheirTokens(t *testing.T) {
 	}
 }
 
-func TestAProgramThatDoesNotEndIsEnded(t *testing.T) {
+func TestServer_stubbornProgramIsEnded(t *testing.T) {
 	t.Parallel()
 	server := programOf(t, "lab", "stubborn")
 	o := Options{Servers: []Server{server}, Tokenizer: words{}, Log: zap.NewNop(), Now: time.Now,
@@ -419,7 +419,7 @@ func TestAProgramThatDoesNotEndIsEnded(t *testing.T) {
 	}
 }
 
-func TestTextsAreCutAtRunes(t *testing.T) {
+func TestCut_atRunes(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 100)
 	if got := cut(long, 51); got != strings.Repeat("é", 25)+"…" {

@@ -20,8 +20,8 @@ func read(t testing.TB, text string) any {
 	return v
 }
 
-// TestSchemasOfServersAreTidied checks that schemas of servers become ones that providers accept.
-func TestSchemasOfServersAreTidied(t *testing.T) {
+// TestSchemaOf_tidies checks that schemas of servers become ones that providers accept.
+func TestSchemaOf_tidies(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, given, want string }{
 		{"an enum without a type", `{"properties":{"unit":{"enum":["C","F"]}}}`,
@@ -64,7 +64,7 @@ func TestSchemasOfServersAreTidied(t *testing.T) {
 	}
 }
 
-func TestASchemaThatNamesItselfEnds(t *testing.T) {
+func TestSchemaOf_selfReferenceEnds(t *testing.T) {
 	t.Parallel()
 	tree := `{"properties":{"a":{"$ref":"#/$defs/T"},"b":{"$ref":"#/$defs/T"}},"$defs":{"T":{"type":"object","properties":{"l":{"$ref":"#/$defs/T"},"m":{"$ref":"#/$defs/T"},"r":{"$ref":"#/$defs/T"}}}}}`
 	got, err := schemaOf(read(t, tree))
