@@ -90,7 +90,8 @@ func (d *Delegate) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, 
 	if err != nil {
 		return core.ToolResult{Usage: out.Usage}, fmt.Errorf("the helper did not finish: %w", err)
 	}
-	return core.ToolResult{Text: out.Text, Effects: out.Effects, Usage: out.Usage, Tainted: out.Tainted}, nil
+	return core.ToolResult{Text: out.Text, Effects: out.Effects, Usage: out.Usage, Tainted: out.Tainted,
+		Searched: out.Searched}, nil
 }
 
 func (d *Delegate) request(ctx context.Context, use core.ToolUse, always, task, background string) Request {

@@ -441,4 +441,5 @@ type texts struct {
 	ToldArchived, ToldClosed, ToldCancelled string // %s: its text
 	ToldUndo, ToldButton                    string // %d: its number
 	ToldCut                                 string // %d: how much of a hundred
+	ToldSearched                            string // %s: the words
 }

@@ -232,6 +232,7 @@ func (g *Gateway) answered(ctx context.Context, r *running, u core.User, p core.
 	}
 	done := disclose(g.language(u.Settings), a.Effects)
 	done.tell(g.language(u.Settings), &a)
+	tellSearched(g.language(u.Settings), &a)
 	g.tellMissed(g.language(u.Settings), p, &a)
 	reply := g.reply(r.turn, u, p, a, now)
 	g.deliverTask(&reply, q)
