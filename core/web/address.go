@@ -40,7 +40,7 @@ func stands(address, text string) bool {
 			if normal, err := Normal(word); err == nil && normal == address {
 				return true
 			}
-			shorter := strings.TrimRight(word, ".,;:!?)]}'*_~»”’…")
+			shorter := strings.TrimRight(word, ".,;:!?)]}'*_~»”’“‘…")
 			if len(shorter) == len(word) {
 				break
 			}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"codeberg.org/readeck/go-readability/v2"
@@ -25,7 +26,7 @@ type content struct {
 	paid              bool // it says that not everybody may read all of it
 }
 
-// mostNodes bounds pages that are searched for their article.
+// mostNodes bounds pages of which more than the bare text is read.
 const mostNodes = 60_000
 
 // extract returns the main text of a page, as Markdown: that of its article, as readability finds it, or if that leaves
@@ -43,18 +44,19 @@ func extract(source string, at *url.URL) content {
 		c.paid = c.paid || n.DataAtom == atom.Script && n.FirstChild != nil && notFree.MatchString(n.FirstChild.Data)
 	}
 	c.title = words(first(doc, func(n *html.Node) bool { return n.DataAtom == atom.Title }))
+	if nodes > mostNodes {
+		c.text = bare(source).text
+		return c
+	}
 	remove(doc, unseen)
-	whole := copied(doc)
-	whole = main(whole)
+	whole := main(copied(doc))
 	strip(whole)
 	chosen := whole
-	if nodes <= mostNodes {
-		parser := readability.NewParser()
-		if a, err := parser.ParseAndMutate(doc, at); err == nil {
-			c.title, c.date = cmp.Or(strings.TrimSpace(a.Title()), c.title), published(a)
-			if a.Node != nil && enough(a.Node, whole) {
-				chosen = a.Node
-			}
+	parser := readability.NewParser()
+	if a, err := parser.ParseAndMutate(doc, at); err == nil {
+		c.title, c.date = cmp.Or(strings.TrimSpace(a.Title()), c.title), published(a)
+		if a.Node != nil && enough(a.Node, whole) {
+			chosen = a.Node
 		}
 	}
 	c.text = markdown(chosen, at)
@@ -104,12 +106,12 @@ func bare(source string) content {
 func (c content) missing() error {
 	n := utf8.RuneCountInString(c.text)
 	switch consent := len(aboutCookies.FindAllString(c.text, -1)); {
-	case n < shortText && c.scripts:
-		return errors.New("the page is made by scripts in the browser, and without them it has next to no text; look for another page")
-	case n == 0:
-		return errors.New("the page has no text")
 	case n < longWall && consent >= 3 && consent*runesForEach > n:
 		return errors.New("the page shows nothing but a question about cookies, which is not answered in the person's place; look for another page")
+	case n < shortText && c.scripts:
+		return errors.New("the page is made by scripts in the browser, and without them it has next to no text; look for another page")
+	case !strings.ContainsFunc(c.text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }):
+		return errors.New("the page has no text")
 	}
 	return nil
 }

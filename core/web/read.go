@@ -21,7 +21,7 @@ import (
 
 // Bounds of one page.
 const (
-	longestPage = 4 << 20 // bytes of HTML or text, unpacked
+	longestPage = 2 << 20 // bytes of HTML or text, unpacked
 	longestText = 1 << 20 // bytes of its text
 	readTime    = 20 * time.Second
 	mostHops    = 6 // requests that lead to a page

@@ -208,7 +208,7 @@ func trouble(ctx context.Context, err error) string {
 		return "the name of the host cannot be looked up now"
 	case errors.As(err, &certificate):
 		return "its certificate is not valid, so that nobody knows who would answer"
-	case errors.As(err, &record):
+	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
 		return "it does not speak HTTPS there"
 	case errors.As(err, &network) && network.Timeout():
 		return "no answer came in time"
