@@ -23,6 +23,7 @@ import (
 	"github.com/everthread/everthread/core/ops/server"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/web"
 )
 
 const Name = "api"
@@ -47,6 +48,7 @@ type Store interface {
 	client.Threads
 	store.DayStore
 	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *core.Snapshot, error)
+	web.Transcript
 }
 
 // Searcher searches and reads the conversation, as recall.Searcher does.
