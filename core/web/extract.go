@@ -55,12 +55,40 @@ func extract(source string, at *url.URL) content {
 	parser := readability.NewParser()
 	if a, err := parser.ParseAndMutate(doc, at); err == nil {
 		c.title, c.date = cmp.Or(strings.TrimSpace(a.Title()), c.title), published(a)
-		if a.Node != nil && enough(a.Node, whole) {
-			chosen = a.Node
+		if a.Node != nil && !discussion(whole) {
+			strip(a.Node)
+			if enough(a.Node, whole) {
+				chosen = a.Node
+			}
 		}
 	}
+	heading := headingOf(whole)
 	c.text = markdown(chosen, at)
+	if heading != "" && !strings.Contains(c.text, heading) && heading != c.title {
+		c.text = "# " + heading + "\n\n" + c.text
+	}
 	return c
+}
+
+// headingOf returns the first heading of a page, which readability takes for its title.
+func headingOf(n *html.Node) string {
+	return words(first(n, func(n *html.Node) bool { return n.DataAtom == atom.H1 }))
+}
+
+// contribution is the name of what one of many people wrote.
+var contribution = regexp.MustCompile(`(?i)^(?:post|comment|reply|message|answer)`)
+
+// discussion reports whether most of a page's text is by several people, each with a name that readability leaves out.
+func discussion(n *html.Node) bool {
+	parts, share := 0, 0
+	of, _ := measure(n)
+	for d := range n.Descendants() {
+		if d.Type == html.ElementNode && contribution.MatchString(attribute(d, "class")) {
+			own, _ := measure(d)
+			parts, share = parts+1, share+own
+		}
+	}
+	return parts >= 3 && share*10 >= of*6
 }
 
 // notFree is what a page of schema.org says that only subscribers may read.
@@ -134,7 +162,7 @@ func enough(article, whole *html.Node) bool {
 }
 
 // leastShare is the part of a page's text that its article holds.
-const leastShare = 0.8
+const leastShare = 0.85
 
 // measure counts the characters of a text, outside of links and in them.
 func measure(n *html.Node) (own, linked int) {

@@ -11,7 +11,7 @@ func (w *Town) Doctor(env ...string) map[string][]string {
 	w.T.Helper()
 	old := w.Env
 	w.Env = append(append(w.Env[:len(w.Env):len(w.Env)], "EVERTHREAD_WEB_SEARCH=off"), env...) // no test reaches the web
-	out, _ := w.Run("doctor", "--json") // it fails if anything is wrong
+	out, _ := w.Run("doctor", "--json")                                                        // it fails if anything is wrong
 	w.Env = old
 	var found []struct {
 		Check, Detail string
