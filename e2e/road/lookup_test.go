@@ -31,7 +31,7 @@ func TestLookup_searchesReadsAndNamesThePage(t *testing.T) {
 			}
 		}
 		if got := w.Ask("and the weather at home?").Text; !strings.Contains(got, "It rains tomorrow") ||
-			!strings.Contains(got, "Searched for “weather lyon”") {
+			!strings.Contains(got, "Searched for weather lyon") {
 			t.Errorf("the second time, with words of others in the prompt: %q", got)
 		}
 		w.Next++
