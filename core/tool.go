@@ -51,6 +51,8 @@ type ReachingTool interface {
 	// own are the person's own words that the prompt shows, found the addresses that searches of the turn found. With an
 	// error, which the model reads, the call is not even asked about.
 	Reaches(arguments string, own, found []string) (bool, error)
+	// Trace returns what the call of a result looked up, as a JSON object; empty: nothing.
+	Trace(result string) string
 }
 
 // SearchingTool is an optional interface of a GuardedTool that sends a query to a service of the operator's choice. A

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/store"
@@ -50,6 +51,9 @@ func Lookups(ctx context.Context, s Transcript, t core.Turn) ([]Lookup, error) {
 
 // lookups returns those of one result of a tool.
 func lookups(m core.Message) []Lookup {
+	if m.ToolName == helper {
+		return helped(m.Text)
+	}
 	var l Lookup
 	if json.Unmarshal([]byte(m.Text), &l) != nil {
 		return nil
@@ -61,4 +65,27 @@ func lookups(m core.Message) []Lookup {
 		return []Lookup{{URL: l.URL, Title: l.Title}}
 	}
 	return nil
+}
+
+// traced returns the lookup of a result as JSON; empty: there is none.
+func traced(m core.Message) string {
+	for _, l := range lookups(m) {
+		return core.DataLine(l)
+	}
+	return ""
+}
+
+// helper is the tool whose results end with a line about what it looked up.
+const helper = "delegate"
+
+// helped reads that line.
+func helped(result string) []Lookup {
+	var line struct {
+		LookedUp []Lookup `json:"looked_up"`
+	}
+	last := result[strings.LastIndexByte(result, '\n')+1:]
+	if json.Unmarshal([]byte(last), &line) != nil {
+		return nil
+	}
+	return line.LookedUp
 }

@@ -131,6 +131,11 @@ func (searchTool) Found(result string) (query string, addresses []string) {
 	return f.Query, addresses
 }
 
+// Trace returns the query and the provider of a result.
+func (searchTool) Trace(result string) string {
+	return traced(core.Message{ToolName: SearchTool, Text: result})
+}
+
 // tokens counts a result as the model reads it.
 func (w *Web) tokens(v any) int {
 	r, err := core.ResultOf(v)
@@ -238,6 +243,11 @@ func end(s string, n int) int {
 		n--
 	}
 	return n
+}
+
+// Trace returns the address and the title of a result.
+func (readTool) Trace(result string) string {
+	return traced(core.Message{ToolName: ReadTool, Text: result})
 }
 
 // Reaches reports whether a call reads an address that stands in the person's own words, or that a search of the turn
