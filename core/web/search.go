@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/everthread/everthread/core/trust/egress"
-
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // Search searches the web for a user.

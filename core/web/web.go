@@ -8,6 +8,7 @@ package web
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,8 +18,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"crypto/tls"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/trust/egress"

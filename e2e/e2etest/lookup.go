@@ -41,6 +41,10 @@ func NewLookup(t *testing.T, delay time.Duration) *Lookup {
 		l.mu.Lock()
 		l.read = append(l.read, r.URL.Path)
 		l.mu.Unlock()
+		if strings.HasSuffix(r.URL.Path, ".pdf") {
+			http.ServeFile(w, r, "../../core/files/document/testdata/lease-chromium.pdf")
+			return
+		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprint(w, "<html><head><title>Weather in Lyon</title></head><body><nav><a href=/>Home</a></nav><main><h1>Weather in Lyon</h1><p>"+
 			strings.Repeat("Tomorrow it rains in the morning, with 12 degrees and wind from the west. ", 40)+"</p></main></body></html>")

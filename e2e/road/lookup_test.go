@@ -20,6 +20,7 @@ func TestLookup_searchesReadsAndNamesThePage(t *testing.T) {
 		l := e2etest.NewLookup(t, 0)
 		w := e2etest.NewClock(t, database(t))
 		w.UseModel(l.Model)
+		w.ReadsPDF(t)
 		g := w.Start("EVERTHREAD_WEB_SEARXNG_URL="+l.Engine, "EVERTHREAD_ALLOW_PRIVATE_URLS=true")
 		if got := w.Ask("what is the weather tomorrow?").Text; got != "It rains tomorrow, says "+l.Site+"/lyon" {
 			t.Fatalf("got %q\n%s", got, g.Log)
@@ -33,6 +34,10 @@ func TestLookup_searchesReadsAndNamesThePage(t *testing.T) {
 		if got := w.Ask("and the weather at home?").Text; !strings.Contains(got, "It rains tomorrow") ||
 			!strings.Contains(got, "Searched for weather lyon") {
 			t.Errorf("the second time, with words of others in the prompt: %q", got)
+		}
+		if got := w.Ask("read " + l.Site + "/lease.pdf for me").Text; !strings.Contains(got, "[page 1]") ||
+			!strings.Contains(got, "1,450") {
+			t.Errorf("of a PDF that the person points to: %q", got)
 		}
 		w.Next++
 		m := e2etest.Written(e2etest.Ada, w.Next, "read "+l.Site+"/trap?secret=1 now")
