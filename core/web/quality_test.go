@@ -47,9 +47,9 @@ func scripts() []script {
 
 // sample is a page whose text is known.
 type sample struct {
-	kind, source string
-	main         []string // pieces of its text
-	around       []string // pieces of what surrounds it
+	source string
+	main   []string // pieces of its text
+	around []string // pieces of what surrounds it
 }
 
 // writer makes a sample.

@@ -59,6 +59,7 @@ func (v visit) page(ctx context.Context, address string) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer found.release()
 	p, err := v.convert(ctx, found)
 	if err != nil {
 		return nil, err
@@ -78,6 +79,7 @@ type body struct {
 	name    string // of the file
 	data    []byte
 	partial bool // there is more
+	release func()
 }
 
 // fetch follows an address to a page.
@@ -125,9 +127,7 @@ func (v visit) request(ctx context.Context, at *url.URL, accept string) (*http.R
 	}
 	req.Header.Set("User-Agent", Agent)
 	req.Header.Set("Accept", accept)
-	client := *v.Reading
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	resp, err := client.Do(req)
+	resp, err := staying(v.Reading).Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %s", at.Host, trouble(ctx, err))
 	}
@@ -172,17 +172,23 @@ func (v visit) receive(ctx context.Context, at *url.URL, resp *http.Response) (*
 	if err := unread(at, resp); err != nil {
 		return nil, err
 	}
-	b := &body{at: at, header: resp.Header.Get("Content-Type"), name: path.Base(at.Path)}
+	b := &body{at: at, header: resp.Header.Get("Content-Type"), name: path.Base(at.Path), release: func() {}}
 	b.media, _, _ = mime.ParseMediaType(b.header)
 	if _, params, err := mime.ParseMediaType(resp.Header.Get("Content-Disposition")); err == nil && params["filename"] != "" {
 		b.name = path.Base(params["filename"])
 	}
 	most := int64(longestPage)
 	if b.file() {
-		most = v.MaxFile
+		select {
+		case v.files <- struct{}{}:
+		case <-ctx.Done():
+			return nil, errors.New("too many documents are being read just now; try again")
+		}
+		most, b.release = v.MaxFile, func() { <-v.files }
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
 	if err != nil {
+		b.release()
 		return nil, fmt.Errorf("%s could not be read to the end: %s", at.Host, trouble(ctx, err))
 	}
 	if b.partial = int64(len(data)) > most; b.partial {

@@ -143,14 +143,16 @@ func TestRead_hostile(t *testing.T) {
 	}
 	wall := "<title>Site</title><p>We and our 812 partners use cookies. Cookies help us. Consent to cookies, or manage your consent and your privacy.</p><script>x()</script>"
 	pages := map[string]func(w http.ResponseWriter, r *http.Request){
-		"/circle":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/circle2", 302) },
-		"/circle2": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/circle", 302) },
-		"/endless": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/endless?"+r.URL.RawQuery+"x", 302) },
+		"/circle":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/circle2", http.StatusFound) },
+		"/circle2": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/circle", http.StatusFound) },
+		"/endless": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/endless?"+r.URL.RawQuery+"x", http.StatusFound)
+		},
 		"/nowhere": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "file:///etc/passwd")
 			w.WriteHeader(302)
 		},
-		"/into-private": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/private/x", 302) },
+		"/into-private": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/private/x", http.StatusFound) },
 		"/script":       body0(`<html><body><div id="root"></div><script src=/app.js></script></body></html>`),
 		"/empty":        body0(""),
 		"/blank":        body0("<html><body><img src=x></body></html>"),
@@ -328,9 +330,9 @@ func TestRead_staysOnTheSite(t *testing.T) {
 	at := site(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/away":
-			http.Redirect(w, r, other+"/there", 302)
+			http.Redirect(w, r, other+"/there", http.StatusFound)
 		case "/old":
-			http.Redirect(w, r, "/new", 301)
+			http.Redirect(w, r, "/new", http.StatusMovedPermanently)
 		default:
 			fmt.Fprint(w, "<p>"+strings.Repeat(paragraph, 5))
 		}

@@ -134,6 +134,7 @@ func TestSearch_saysWhatToDo(t *testing.T) {
 		{"brave", served{status: 429, file: "brave-quota.json", header: wait}, "try again in 1m30s"},
 		{"brave", served{status: 200, file: "page.html"}, "no list of results"},
 		{"brave", served{status: 422}, "refused the search (HTTP 422)"},
+		{"brave", served{status: 302, header: map[string]string{"Location": "http://127.0.0.1:1/"}}, "refused the search (HTTP 302)"},
 		{"tavily", served{status: 401, file: "tavily-key.json"}, "check web.tavily_key"},
 		{"tavily", served{status: 432, file: "tavily-quota.json"}, "are used up"},
 		{"tavily", served{status: 429, header: map[string]string{"Retry-After": "Sat, 28 Nov 2026 22:00:00 GMT"}}, "after 28 Nov 22:00 UTC"},

@@ -91,7 +91,7 @@ func strip(n *html.Node) {
 		if c.Type != html.ElementNode || c.DataAtom == atom.Body || c.DataAtom == atom.Main {
 			return false
 		}
-		around := false
+		var around bool
 		switch c.DataAtom {
 		case atom.Script:
 			return true

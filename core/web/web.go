@@ -52,12 +52,14 @@ type Web struct {
 	pages  *cache[pageKey, *page]
 	robots *cache[string, rules]
 	slots  chan struct{} // for pages that are converted at the same time
+	files  chan struct{} // for documents that are held in memory at the same time
 }
 
 // New returns a Web.
 func New(o Options) *Web {
 	return &Web{Options: o, pages: newCache[pageKey, *page](cachedPages, cachedBytes),
-		robots: newCache[string, rules](cachedRobots, cachedRobots), slots: make(chan struct{}, mostConversions)}
+		robots: newCache[string, rules](cachedRobots, cachedRobots), slots: make(chan struct{}, mostConversions),
+		files: make(chan struct{}, mostConversions)}
 }
 
 // Result is one result of a search.
@@ -94,6 +96,7 @@ func ask(ctx context.Context, client *http.Client, name, key string, req *http.R
 	ctx, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
 	req.Header.Set("User-Agent", Agent)
+	client = staying(client)
 	resp, err := client.Do(req.WithContext(ctx))
 	if err != nil {
 		return answer{}, fmt.Errorf("%s cannot be reached: %s", name, hide(trouble(ctx, err), key))
@@ -104,6 +107,13 @@ func ask(ctx context.Context, client *http.Client, name, key string, req *http.R
 		return answer{}, fmt.Errorf("%s did not answer to the end: %s", name, hide(trouble(ctx, err), key))
 	}
 	return answer{resp.StatusCode, resp.Header, body}, nil
+}
+
+// staying returns a client that follows no redirects: a key must not go elsewhere, and pages are followed by rules.
+func staying(client *http.Client) *http.Client {
+	out := *client
+	out.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &out
 }
 
 func get(ctx context.Context, address string) (*http.Request, error) {
