@@ -60,7 +60,7 @@ func (r *run) permitted(ctx context.Context, tool core.Tool, call *core.ToolCall
 }
 
 // pointed reports whether a call reaches nothing but what the person, or a search of the turn, pointed to. With an error
-// it does not run.
+// the call does not run.
 func (r *run) pointed(tool core.Tool, call core.ToolCall) (bool, error) {
 	t, ok := tool.(core.ReachingTool)
 	if !ok {
