@@ -33,6 +33,7 @@ type Config struct {
 	Speech           Speech        `yaml:"speech"`
 	AllowPrivateURLs bool          `yaml:"allow_private_urls"` // addresses that the operator did not write may be private
 	Egress           Egress        `yaml:"egress"`
+	Web              Lookup        `yaml:"web"`
 	Context          Context       `yaml:"context"`
 	Recall           Recall        `yaml:"recall"`
 	Summaries        Summaries     `yaml:"summaries"`
@@ -139,6 +140,41 @@ type Embeddings struct {
 	Model      string        `yaml:"model"`
 	Dimensions int           `yaml:"dimensions"` // 0: the model's own
 	Timeout    time.Duration `yaml:"timeout" default:"30s" range:"1s.."`
+}
+
+// Lookup is how the web is searched. Search is auto (the first provider that is configured, else DuckDuckGo), the name of a
+// provider, or off.
+type Lookup struct {
+	Search     string `yaml:"search" default:"auto"`
+	SearXNGURL string `yaml:"searxng_url"`
+	BraveKey   Secret `yaml:"brave_key"`
+	TavilyKey  Secret `yaml:"tavily_key"`
+	ExaKey     Secret `yaml:"exa_key"`
+	KagiKey    Secret `yaml:"kagi_key"`
+}
+
+// Provider returns the name of the provider in use, or off.
+func (w Lookup) Provider() string {
+	if w.Search != "auto" {
+		return w.Search
+	}
+	for _, p := range w.providers() {
+		if p.given {
+			return p.name
+		}
+	}
+	return "duckduckgo"
+}
+
+// searchProvider is a provider that needs something configured, in the order of auto.
+type searchProvider struct {
+	name, key string
+	given     bool
+}
+
+func (w Lookup) providers() []searchProvider {
+	return []searchProvider{{"searxng", "searxng_url", w.SearXNGURL != ""}, {"brave", "brave_key", w.BraveKey != ""},
+		{"tavily", "tavily_key", w.TavilyKey != ""}, {"exa", "exa_key", w.ExaKey != ""}, {"kagi", "kagi_key", w.KagiKey != ""}}
 }
 
 // Egress bounds the hosts that may be reached beside those of the configuration, and the

@@ -41,6 +41,7 @@ func (c Config) Validate() error {
 	c.checkTranscription(p)
 	c.checkSpeech(p)
 	c.checkEgress(p)
+	c.Web.check(p)
 	c.checkBackup(p)
 	checkRanges(p, reflect.ValueOf(c), "")
 	return redact(p.Err())
@@ -331,6 +332,18 @@ func (c Config) checkEgress(p *section.Problems) {
 		u, err := url.Parse("//" + entry)
 		if err != nil || u.Host != entry || u.Hostname() == "" || strings.Contains(strings.TrimPrefix(entry, "*."), "*") {
 			p.Add("egress.allow_hosts has %q; write hosts like api.example.org, *.example.org or 10.0.0.5:8080", entry)
+		}
+	}
+}
+
+func (w Lookup) check(p *section.Problems) {
+	p.OneOf("web.search", w.Search, "auto", "searxng", "brave", "tavily", "exa", "kagi", "duckduckgo", "off")
+	if w.SearXNGURL != "" {
+		p.Web("web.searxng_url", w.SearXNGURL)
+	}
+	for _, s := range w.providers() {
+		if w.Search == s.name && !s.given {
+			p.Add("web.%s is empty, and web.search is %s; set it, or choose another provider", s.key, s.name)
 		}
 	}
 }

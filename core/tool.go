@@ -43,6 +43,24 @@ type ServedTool interface {
 	Closed() bool
 }
 
+// ReachingTool is an optional interface of a GuardedTool whose arguments say what it reaches, so that foreign words could
+// carry something out by them.
+type ReachingTool interface {
+	// Reaches reports whether a call in a turn that read foreign words reaches nothing but what the person pointed to:
+	// own are the person's own words that the prompt shows, found the addresses that searches of the turn found. With an
+	// error, which the model reads, the call is not even asked about.
+	Reaches(arguments string, own, found []string) (bool, error)
+	// Trace returns what the call of a result looked up, as a JSON object; empty: nothing.
+	Trace(result string) string
+}
+
+// SearchingTool is an optional interface of a GuardedTool that sends a query to a service of the operator's choice. A
+// call that the model makes without foreign words may run in place of the one that it makes with them.
+type SearchingTool interface {
+	// Found returns the query of a result, as it was sent, and the addresses in the result; none if the call failed.
+	Found(result string) (query string, addresses []string)
+}
+
 // NewTool returns a tool without an optional interface. Its arguments are decoded by
 // ToolUse.Read; schema is their JSON schema.
 func NewTool[A any](name, description, schema string,
@@ -101,6 +119,8 @@ type ToolResult struct {
 	Usage   Usage    // of models that the tool called itself
 	Files   []File   // for the person: they are sent with the answer
 	Tainted bool     // Text contains, or derives from, words that the person did not write
+	// Searched are queries that a helper sent after it had read foreign words.
+	Searched []string
 }
 
 // File is a file that a tool created.

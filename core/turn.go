@@ -126,6 +126,8 @@ type Answer struct {
 	// Question asks the person to approve a call; the last of Messages says so.
 	Question *Question
 	Tainted  bool // the turn read words that the person did not write there
+	// Searched are the queries that were sent to a search service after it had read such words.
+	Searched []string
 }
 
 // Question is a tool call that waits for a yes.

@@ -24,6 +24,7 @@ import (
 	"github.com/everthread/everthread/core/search"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/web"
 )
 
 const Name = "api"
@@ -48,6 +49,7 @@ type Store interface {
 	client.Threads
 	store.DayStore
 	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *store.Snapshot, error)
+	web.Transcript
 }
 
 // Searcher searches and reads the conversation, as recall.Searcher does.

@@ -10,6 +10,7 @@ import (
 	"github.com/everthread/everthread/core/accounts/client"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
+	"github.com/everthread/everthread/core/web"
 )
 
 const (
@@ -192,6 +193,7 @@ type turnView struct {
 	Failures int              `json:"failures"`
 	Error    string           `json:"last_error"`
 	Context  *store.Snapshot  `json:"context"` // null: the turn has not answered
+	LookedUp []web.Lookup     `json:"looked_up,omitempty"`
 }
 
 func (c *Server) turn(_ http.ResponseWriter, r *http.Request, who client.Caller) (int, any, error) {
@@ -203,7 +205,11 @@ func (c *Server) turn(_ http.ResponseWriter, r *http.Request, who client.Caller)
 	if errors.Is(err, core.ErrNotFound) {
 		err = missing("There is no turn %d.", id)
 	}
+	if err != nil {
+		return 0, nil, err
+	}
+	looked, err := web.Lookups(r.Context(), c.Store, t)
 	return http.StatusOK, turnView{t.ID, t.Thread, t.Mode, t.State,
 		core.Stamp(t.StartedAt, who.User.Settings.Location(c.Zone)), append([]core.MessageID{}, t.Inputs...), t.Failures,
-		t.LastError, s}, err
+		t.LastError, s, looked}, err
 }

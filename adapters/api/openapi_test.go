@@ -197,6 +197,17 @@ func TestDescription(t *testing.T) {
 	}
 }
 
+// lookedUp returns the steps of a turn that searched the web and read a page.
+func lookedUp(at time.Time) []core.NewMessage {
+	out := []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Tokens: 9, SentAt: at, ToolCalls: []core.ToolCall{
+		{ID: "1", Name: "web_search", Arguments: `{"query":"weather"}`}, {ID: "2", Name: "web_read", Arguments: `{"url":"https://w.example/"}`}}}}
+	for id, text := range []string{`{"query":"weather","provider":"Brave","results":[]}`, `{"title":"W","url":"https://w.example/","text":"Rain."}`} {
+		out = append(out, core.NewMessage{Role: core.RoleTool, Kind: core.KindChat, Text: text, Tokens: 9, SentAt: at, Outside: true,
+			Tainted: true, ToolCallID: fmt.Sprint(id + 1), ToolName: []string{"web_search", "web_read"}[id]})
+	}
+	return out
+}
+
 // visit sends a request of every kind, and failing ones of every kind.
 func (w *world) visit() {
 	ada := w.ada
@@ -210,8 +221,12 @@ func (w *world) visit() {
 		fmt.Sprintf("/api/v1/turns/%d/context", ada.turn)} {
 		w.get2(path)
 	}
+	i, _, err := w.Identify(context.Background(), core.Address{Channel: "telegram", Account: "1", External: "Ada"})
+	check(w.t, err)
+	_, _, looked := w.say(i, w.now.Add(time.Minute), "the weather?", "Rain.", lookedUp(w.now)...)
+	w.get2(fmt.Sprintf("/api/v1/turns/%d/context", looked))
 	wish := core.Instruction{Text: "be brief", Tokens: 9, Source: ada.message}
-	_, err := w.Act(context.Background(), ada.ID, effect.AddInstruction{Instruction: wish, Digest: "be brief"})
+	_, err = w.Act(context.Background(), ada.ID, effect.AddInstruction{Instruction: wish, Digest: "be brief"})
 	check(w.t, err)
 	w.get2("/api/v1/standing")
 	wishes, err := w.Instructions(context.Background(), ada.ID)

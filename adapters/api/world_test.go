@@ -121,8 +121,9 @@ func (w *world) person(name string, role core.UserRole, said string) person {
 	return p
 }
 
-// say stores a message and its answer.
-func (w *world) say(i core.Identity, at time.Time, said, answer string) (core.MessageID, core.MessageID, core.TurnID) {
+// say stores a message and its answer, which may have steps before it.
+func (w *world) say(i core.Identity, at time.Time, said, answer string,
+	steps ...core.NewMessage) (core.MessageID, core.MessageID, core.TurnID) {
 	w.t.Helper()
 	ctx := context.Background()
 	start := at.Truncate(24 * time.Hour)
@@ -142,10 +143,10 @@ func (w *world) say(i core.Identity, at time.Time, said, answer string) (core.Me
 		Total: 90, Cap: 6150, Model: "demo", Usage: core.Usage{Prompt: 90, Completion: 5}, Steps: 1, Finish: core.FinishStop}
 	done, err := w.Commit(ctx, store.Reply{Turn: out.Turn, State: core.TurnDone, Now: at,
 		Day: day.Label, Snapshot: snapshot, Epoch: &store.Epoch{ID: out.Turn.ID, StartedAt: at, Strategy: "continuous"},
-		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: answer, Tokens: 7,
-			SentAt: at.Add(time.Second), Tainted: true, Unfinished: core.FinishLength}}}, nil)
+		Messages: append(steps, core.NewMessage{Role: core.RoleAssistant, Kind: core.KindChat, Text: answer, Tokens: 7,
+			SentAt: at.Add(time.Second), Tainted: true, Unfinished: core.FinishLength})}, nil)
 	check(w.t, err)
-	return out.Messages[0], done.Messages[0], out.Turn.ID
+	return out.Messages[0], done.Messages[len(done.Messages)-1], out.Turn.ID
 }
 
 // summarize stores a summary of a day.

@@ -14,6 +14,7 @@ import (
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text/i18n"
+	"github.com/everthread/everthread/core/web"
 )
 
 type turnsCmd struct {
@@ -21,10 +22,11 @@ type turnsCmd struct {
 	Show turnsShowCmd `cmd:"" help:"Show what a turn sent to the model, and why."`
 }
 
-func turnObject(t core.Turn, s *store.Snapshot, prompt []core.ModelMessage) object {
+func turnObject(t core.Turn, s *store.Snapshot, looked []web.Lookup, prompt []core.ModelMessage) object {
 	return object{"turn_id", t.ID, "thread_id", t.Thread, "mode", t.Mode, "state", t.State, "started_at", t.StartedAt,
 		"inputs", list(t.Inputs), "failures", t.Failures, "last_error,omitempty", t.LastError,
-		"task_id,omitempty", t.Task, "task_due,omitempty", moment(t.Due), "context,omitempty", s, "prompt,omitempty", prompt}
+		"task_id,omitempty", t.Task, "task_due,omitempty", moment(t.Due), "context,omitempty", s,
+		"looked_up,omitempty", looked, "prompt,omitempty", prompt}
 }
 
 type turnsListCmd struct {
@@ -39,7 +41,7 @@ func (l turnsListCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	}
 	zone := d.zone(u)
 	return table(d.console, turns, d.words().TurnsHeader, d.words().TurnsNone, func(t core.Turn) (any, []any) {
-		return turnObject(t, nil, nil), []any{t.ID, clockTime(t.StartedAt, zone), t.State, t.Mode, ids(t.Inputs),
+		return turnObject(t, nil, nil, nil), []any{t.ID, clockTime(t.StartedAt, zone), t.State, t.Mode, ids(t.Inputs),
 			cmp.Or(short(t.LastError, 60), "-")}
 	})
 }
@@ -67,6 +69,10 @@ func (s turnsShowCmd) Run(ctx context.Context, d *opened, u core.User) error {
 	if err != nil {
 		return err
 	}
+	looked, err := web.Lookups(ctx, d.store, t)
+	if err != nil {
+		return err
+	}
 	var prompt []core.ModelMessage
 	if s.Prompt {
 		if snapshot == nil {
@@ -76,7 +82,7 @@ func (s turnsShowCmd) Run(ctx context.Context, d *opened, u core.User) error {
 			return err
 		}
 	}
-	return d.show(turnObject(t, snapshot, prompt), func(w io.Writer) {
+	return d.show(turnObject(t, snapshot, looked, prompt), func(w io.Writer) {
 		say := sayOfTurns(d.language())
 		say.turn(w, t, d.zone(u))
 		if snapshot == nil {
@@ -84,6 +90,7 @@ func (s turnsShowCmd) Run(ctx context.Context, d *opened, u core.User) error {
 			return
 		}
 		say.snapshot(w, d.language(), snapshot)
+		say.lookups(w, looked)
 		say.prompt(w, prompt)
 	})
 }
@@ -95,6 +102,16 @@ func (t *turnTexts) turn(w io.Writer, turn core.Turn, zone *time.Location) {
 	}
 	if turn.LastError != "" {
 		fmt.Fprintf(w, t.Error+"\n", turn.Failures, turn.LastError)
+	}
+}
+
+func (t *turnTexts) lookups(w io.Writer, looked []web.Lookup) {
+	for _, l := range looked {
+		if l.Query != "" {
+			fmt.Fprintf(w, t.Searched+"\n", l.Query, l.Provider)
+			continue
+		}
+		fmt.Fprintf(w, t.Read+"\n", l.URL, cmp.Or(l.Title, "-"))
 	}
 }
 

@@ -167,7 +167,7 @@ var say = i18n.In[texts]("cli")
 // turnTexts are what is said of a turn and of a score in one language.
 type turnTexts struct {
 	Title, Task, Error, Unanswered, WentOn, Began, Strategy, Parts, Total, Tools, Messages, Included, History, OfUser,
-	Summaries, Usage, Reduced, Times, Trace, Calls, Yes, No string
+	Summaries, Usage, Reduced, Times, Trace, Calls, Yes, No, Searched, Read string
 	Lexical, Semantic, Neighbours, Day, Named, Date, Covered string // of a score
 	Epochs                                                   map[string]string
 }

@@ -54,6 +54,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("EVERTHREAD_HTTP_LISTEN", listen)
 			e.Setenv("LISTEN", listen)
 			e.Setenv("TZ", "UTC")
+			e.Setenv("EVERTHREAD_WEB_SEARCH", "off") // no test reaches the web
 			e.Setenv("GORACE", noSleep)
 			return err
 		},

@@ -55,13 +55,27 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p store.
 		Journal: ts.Store, MaxSteps: c.MaxSteps, ToolTokens: ts.results(p, ts.output(asked)),
 		Window: ts.Config.LLM.Usable(), PromptTokens: promptTokens(p), ResultTokens: c.ResultTokens,
 		ToolTimeout: c.ToolTimeout, MaxImages: c.MaxImages, Client: asked.Tools, Choice: asked.Choice, Permit: ts.permits(u),
-		Tainted: p.Tainted, Foreign: p.Foreign, Decided: decided, MaxOutputTokens: ts.maxOutput(asked),
+		Tainted: p.Tainted, Foreign: p.Foreign, Own: ownWords(p), Decided: decided, MaxOutputTokens: ts.maxOutput(asked),
 		Output: ts.output(asked), Tokenizer: ts.Tokens, Now: ts.Now,
 		Keep: ts.Files.KeepFile, OnText: on.Text, OnAct: on.Acts, Guard: guard, More: more}
 	out, err := agent.Run(ctx, req)
 	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken,
 		Model: out.Model, Instead: out.Instead, Finish: out.Finish, Steps: out.Steps, Reduced: out.Reduced, Question: out.Question,
-		Tainted: out.Tainted}, err
+		Tainted: out.Tainted, Searched: out.Searched}, err
+}
+
+// ownWords returns the messages of a prompt that the person wrote, with nothing else in them.
+func ownWords(p store.Prompt) []string {
+	var out []string
+	if len(p.Foreign) != len(p.Messages) { // it is not known
+		return nil
+	}
+	for i, m := range p.Messages {
+		if m.Role == core.RoleUser && p.Sources[i] != 0 && !p.Foreign[i] {
+			out = append(out, m.Content)
+		}
+	}
+	return out
 }
 
 // through returns the actor of a turn: the key of a program, or an identity.

@@ -33,6 +33,7 @@ import (
 	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/text/day"
 	"github.com/everthread/everthread/core/trust"
+	"github.com/everthread/everthread/core/web"
 )
 
 // Options are the dependencies of an engine, beside its process.
@@ -80,6 +81,7 @@ type Engine struct {
 	compress  *compress.Worker
 	embedding *embed.Worker
 	documents *document.Worker
+	web       *web.Web       // nil: it is off
 	speech    *speech.Worker // nil: answers are not spoken
 	merger    *people.Merger
 	servers   *mcp.Client
@@ -113,6 +115,7 @@ func New(p *Process, o Options) (*Engine, error) {
 	if err := e.newRecall(); err != nil {
 		return nil, err
 	}
+	e.web = e.newWeb()
 	e.Standing = e.newStanding()
 	planner := gateway.Planner{People: e.People, Channels: e.Channels, Now: p.Now}
 	if err := e.newPlans(); err != nil {

@@ -170,6 +170,9 @@ func (e *Engine) newMerger() *people.Merger {
 // ownTools returns the tools of the features.
 func (e *Engine) ownTools() []core.Tool {
 	tools := append(e.ReadingTools(), e.loops.Tools()...)
+	if e.web != nil {
+		tools = append(tools, e.web.Tools()...)
+	}
 	return slices.Concat(tools, document.Tools(e.Store, e.Tokens), e.Standing.Tools(), e.Plans.Tools())
 }
 

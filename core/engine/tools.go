@@ -18,6 +18,7 @@ import (
 	"github.com/everthread/everthread/core/memory/standing"
 	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/store"
+	"github.com/everthread/everthread/core/web"
 )
 
 // toolbox holds the tools that are available now. It caches the selection of each user,
@@ -35,18 +36,17 @@ type toolbox struct {
 
 // usefulness orders tools for models whose window has no room for all. The empty name marks
 // the tools of MCP servers; tools without an entry come last.
-var usefulness = []string{"conversation_search", "reminder_set", "memory_search", "memory_add", "time_now", "file_read",
-	"conversation_get", "", "task_set", "instruction_propose", "loops_open", "loops_close", "reminder_list",
+var usefulness = []string{"conversation_search", "reminder_set", "memory_search", "memory_add", "time_now", "web_search",
+	"web_read", "file_read", "conversation_get", "", "task_set", "instruction_propose", "loops_open", "loops_close", "reminder_list",
 	"reminder_cancel", "memory_archive", "task_list", "task_cancel", "memory_get", "memory_list_themes", "delegate"}
 
 // rank is lower for more useful tools.
 func rank(tool core.Tool) int {
-	name := tool.Spec().Name
-	if x, ok := tool.(core.OutsideTool); ok && x.Outside() {
-		name = ""
-	}
-	if n := slices.Index(usefulness, name); n >= 0 {
+	if n := slices.Index(usefulness, tool.Spec().Name); n >= 0 {
 		return n
+	}
+	if x, ok := tool.(core.OutsideTool); ok && x.Outside() {
+		return slices.Index(usefulness, "")
 	}
 	return len(usefulness)
 }
@@ -113,6 +113,9 @@ func (ts *Turns) offered(u core.User, mode core.Mode, p store.Prompt) *agent.Reg
 func Offered(c configs.Config, outside []core.Tool, t core.Tokenizer) (offered, all int, err error) {
 	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &items.Memory{}, Standing: &standing.Standing{},
 		Plans: &plan.Plans{}}
+	if p, _ := SearchProvider(c.Web); p != nil {
+		e.web = &web.Web{}
+	}
 	own, err := agent.NewRegistry(append([]core.Tool{agent.TimeNow{}, &agent.Delegate{}}, e.ownTools()...)...)
 	if err != nil {
 		return 0, 0, fmt.Errorf("tools: %w", err)

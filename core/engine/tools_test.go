@@ -15,6 +15,7 @@ import (
 	"github.com/everthread/everthread/core/memory/standing"
 	"github.com/everthread/everthread/core/plan"
 	"github.com/everthread/everthread/core/text/i18n"
+	"github.com/everthread/everthread/core/web"
 )
 
 // TestTools_fitProviders checks that no provider would refuse a prompt because of our
@@ -22,7 +23,7 @@ import (
 func TestTools_fitProviders(t *testing.T) {
 	t.Parallel()
 	e := &Engine{Process: &Process{}, Search: &recall.Searcher{}, Memory: &items.Memory{}, Plans: &plan.Plans{},
-		Standing: &standing.Standing{}}
+		Standing: &standing.Standing{}, web: &web.Web{}}
 	tools := append([]core.Tool{agent.TimeNow{}, &agent.Delegate{}}, e.ownTools()...)
 	if len(tools) < 14 {
 		t.Fatalf("%d tools", len(tools))
@@ -51,7 +52,7 @@ func TestTools_fitProviders(t *testing.T) {
 	// These tools have optional properties, so that OpenAI's strict mode, which requires every
 	// property, is not requested.
 	want := []string{"conversation_get", "conversation_search", "delegate", "file_read", "memory_add", "memory_search",
-		"reminder_set", "task_set"}
+		"reminder_set", "task_set", "web_read", "web_search"}
 	slices.Sort(optional)
 	if d := cmp.Diff(want, optional); d != "" {
 		t.Error(d)

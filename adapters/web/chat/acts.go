@@ -410,5 +410,5 @@ func (r *Room) doneBy(v *web.Visit, s stretch, a effect.Answered) ([]string, err
 // looking lists the tools that only read.
 func looking() []string {
 	return []string{"conversation_get", "conversation_search", "memory_get", "memory_list_themes", "memory_search",
-		"reminder_list", "task_list", "time_now"}
+		"reminder_list", "task_list", "time_now", "web_read", "web_search"}
 }

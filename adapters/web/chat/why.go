@@ -11,6 +11,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text/i18n"
+	lookup "github.com/everthread/everthread/core/web"
 )
 
 type why struct {
@@ -23,10 +24,14 @@ type why struct {
 	Tools      string
 	Days       []whyDay
 	Summaries  []string
+	LookedUp   []lookedUp
 	LeftOut    string
 	Prompt     []prompted
 	NoPrompt   string
 }
+
+// lookedUp is a search, or a page that was read and can be opened.
+type lookedUp struct{ Title, Path string }
 
 type fact struct{ Name, Value string }
 
@@ -80,8 +85,24 @@ func (r *Room) explain(v *web.Visit, out *why, t core.Turn, s *store.Snapshot) e
 	if err := r.whySummaries(v, out, s); err != nil {
 		return err
 	}
+	if err := r.lookedUp(v, out, t); err != nil {
+		return err
+	}
 	r.prompted(v, out, s)
 	return nil
+}
+
+// lookedUp adds what a turn looked up on the web.
+func (r *Room) lookedUp(v *web.Visit, out *why, t core.Turn) error {
+	all, err := lookup.Lookups(v.Context(), r.Store, t)
+	for _, l := range all {
+		one := lookedUp{fmt.Sprintf(say(v.Lang).WhySearched, l.Query, l.Provider), ""}
+		if l.URL != "" {
+			one = lookedUp{cmp.Or(l.Title, l.URL), l.URL}
+		}
+		out.LookedUp = append(out.LookedUp, one)
+	}
+	return err
 }
 
 func facts(v *web.Visit, s *store.Snapshot) []fact {

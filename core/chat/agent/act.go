@@ -106,6 +106,10 @@ func (r *run) addResult(call core.ToolCall, d done) {
 	r.add(core.ModelMessage{Role: core.RoleTool, Content: text, ToolCallID: call.ID}, call.Name)
 	r.out.Messages[len(r.out.Messages)-1].Outside = r.outside(call.Name)
 	r.tainted = r.tainted || before
+	if query, _ := r.searched(call.Name, d.Text); r.asked && query != "" {
+		r.out.Searched = append(r.out.Searched, query)
+	}
+	r.out.Searched = append(r.out.Searched, d.Searched...)
 	for _, e := range d.Effects {
 		if r.asked {
 			e = effect.Taint(e)

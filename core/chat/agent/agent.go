@@ -40,6 +40,8 @@ type Request struct {
 	// Foreign runs parallel to Messages, and marks those with foreign words. A call that the model would also make
 	// without them needs no question because of them. nil: it is not known, and every call asks.
 	Foreign []bool
+	// Own are the messages that the person wrote, as the prompt shows them.
+	Own []string
 	// Decided is a call that the person decided about: the first step of the turn. nil: none.
 	Decided *Decided
 
@@ -114,7 +116,8 @@ type Outcome struct {
 	Reduced    []core.Reduction
 	// Question is the call that waits for a yes; there is no answer then. nil: none.
 	Question *core.Question
-	Tainted  bool // the model read foreign words
+	Tainted  bool     // the model read foreign words
+	Searched []string // queries that were sent after it had
 }
 
 // Run calls the model until it answers. Errors are those of the model, the journal and the context, and a

@@ -86,12 +86,34 @@ func (d *Delegate) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, 
 	if err != nil {
 		return core.ToolResult{}, err
 	}
-	out, err := Run(ctx, d.request(ctx, use, always, args.Task, args.Context))
+	req := d.request(ctx, use, always, args.Task, args.Context)
+	out, err := Run(ctx, req)
 	if err != nil {
 		return core.ToolResult{Usage: out.Usage}, fmt.Errorf("the helper did not finish: %w", err)
 	}
-	return core.ToolResult{Text: out.Text, Effects: out.Effects, Usage: out.Usage, Tainted: out.Tainted}, nil
+	return core.ToolResult{Text: out.Text + traces(req.Tools, out.Messages), Effects: out.Effects, Usage: out.Usage, Tainted: out.Tainted,
+		Searched: out.Searched}, nil
 }
+
+// traces returns a line about what a helper looked up, so that the model can name it; empty: nothing.
+func traces(tools *Registry, messages []core.NewMessage) string {
+	var all []string
+	for _, m := range messages {
+		tool, _ := tools.tool(m.ToolName)
+		if t, ok := tool.(core.ReachingTool); ok && m.Role == core.RoleTool {
+			if trace := t.Trace(m.Text); trace != "" && !slices.Contains(all, trace) {
+				all = append(all, trace)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "\n\n" + lookedUp + strings.Join(all, ",") + "]}"
+}
+
+// lookedUp begins the line of a helper's result that lists what it looked up, as JSON.
+const lookedUp = `{"looked_up":[`
 
 func (d *Delegate) request(ctx context.Context, use core.ToolUse, always, task, background string) Request {
 	if background != "" {

@@ -227,3 +227,22 @@ func TestRegistry_with(t *testing.T) {
 		t.Error("the zero value is not an empty set")
 	}
 }
+
+// lookingTool looks something up, and says so.
+type lookingTool struct{ fakeTool }
+
+func (lookingTool) Reaches(string, []string, []string) (bool, error) { return false, nil }
+func (lookingTool) Trace(result string) string                       { return `{"url":"` + result + `"}` }
+
+// TestDelegate_saysWhatItLookedUp checks that the result of a helper ends with a line about what it looked up, once.
+func TestDelegate_saysWhatItLookedUp(t *testing.T) {
+	t.Parallel()
+	look := lookingTool{fakeTool{name: "look", external: true, do: func(context.Context, core.ToolUse) (core.ToolResult, error) {
+		return core.ToolResult{Text: "https://w.example/"}, nil
+	}}}
+	m := llmtest.Replies(llmtest.Call(wish("a", "look", "{}"), wish("b", "look", "{}")), llmtest.Say("it rains"))
+	out, err := delegate(m, registry(t, look)).Use(t.Context(), core.ToolUse{Arguments: []byte(`{"task":"weather"}`)})
+	if want := "it rains\n\n" + `{"looked_up":[{"url":"https://w.example/"}]}`; err != nil || out.Text != want {
+		t.Errorf("%q, %v", out.Text, err)
+	}
+}

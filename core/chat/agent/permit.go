@@ -37,7 +37,17 @@ func (r *run) permitted(ctx context.Context, tool core.Tool, call *core.ToolCall
 	}
 	foreign := r.tainted || r.steered(tool)
 	verdict, freely := r.Permit(tool, foreign), r.Permit(tool, false) == Allow
-	own := foreign && verdict != Allow && (freely || verdict == Ask) && r.own(ctx, tool, call)
+	own := false
+	if foreign && verdict != Allow {
+		if freely {
+			pointed, err := r.pointed(tool, *call)
+			if err != nil {
+				return failed("%v", err), true
+			}
+			own = pointed
+		}
+		own = own || (freely || verdict == Ask) && r.own(ctx, tool, call)
+	}
 	if own && freely {
 		verdict = Allow
 	}
@@ -54,6 +64,31 @@ func (r *run) permitted(ctx context.Context, tool core.Tool, call *core.ToolCall
 		return notDone(refusedHere), true
 	}
 	return done{}, false
+}
+
+// pointed reports whether a call reaches nothing but what the person, or a search of the turn, pointed to. With an error
+// the call does not run.
+func (r *run) pointed(tool core.Tool, call core.ToolCall) (bool, error) {
+	t, ok := tool.(core.ReachingTool)
+	if !ok {
+		return false, nil
+	}
+	var found []string
+	for _, res := range r.results {
+		_, addresses := r.searched(r.out.Messages[res.message].ToolName, res.full)
+		found = append(found, addresses...)
+	}
+	return t.Reaches(call.Arguments, r.Own, found)
+}
+
+// searched returns the query and the addresses of a result, if it is that of a search.
+func (r *run) searched(name, result string) (query string, addresses []string) {
+	tool, _ := r.Tools.tool(name)
+	s, ok := tool.(core.SearchingTool)
+	if !ok {
+		return "", nil
+	}
+	return s.Found(result)
 }
 
 // decided adds the call that the person decided about as the first step of the turn: its
@@ -176,8 +211,8 @@ type counterfactual struct {
 const leftOut = "[Words that are not the user's are left out here.]"
 
 // own reports whether the model makes a call of a tool without foreign words, too, and replaces its arguments by those.
-// If the only foreign words are descriptions of other tools, these arguments may differ, as they miss nothing of the
-// conversation. A call is the person's wish only once in a turn.
+// They may differ if the only foreign words are descriptions of other tools, as they miss nothing of the conversation
+// then, and if the tool only searches. A call is the person's wish only once in a turn.
 func (r *run) own(ctx context.Context, tool core.Tool, call *core.ToolCall) bool {
 	if r.Foreign == nil && r.tainted {
 		return false
@@ -194,10 +229,12 @@ func (r *run) own(ctx context.Context, tool core.Tool, call *core.ToolCall) bool
 		s.calls[call.Name] = calls
 	}
 	wanted, ok := canonical(*call)
+	_, searches := tool.(core.SearchingTool)
+	exactly := r.tainted && !searches
 	found := -1
 	for i, c := range calls {
 		form, plain := canonical(c)
-		if same := ok && form == wanted; !plain || s.made[form] || c.Name != call.Name || r.tainted && !same {
+		if same := ok && form == wanted; !plain || s.made[form] || c.Name != call.Name || exactly && !same {
 			continue
 		} else if same || found < 0 {
 			found = i

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/everthread/everthread/core"
@@ -62,5 +63,18 @@ const maxUndoButtons = 6
 func (t *disclosure) tell(language string, a *core.Answer) {
 	if len(t.lines) > 0 {
 		sayAlso(a, say(language).ToldTitle+"\n"+strings.Join(t.lines, "\n"), true)
+	}
+}
+
+// tellSearched adds to an answer which words were sent to a search service in a turn that had read words of others.
+func tellSearched(language string, a *core.Answer) {
+	var lines []string
+	for _, query := range a.Searched {
+		if line := fmt.Sprintf(say(language).ToldSearched, quote(trust.Line(query))); !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) > 0 {
+		sayAlso(a, strings.Join(lines, "\n"), true)
 	}
 }

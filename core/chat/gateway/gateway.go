@@ -443,4 +443,5 @@ type texts struct {
 	ToldUndo, ToldButton                    string // %d: its number
 	ToldCut                                 string // %d: how much of a hundred
 	ToldInstead                             string // %s, %s: the model that was chosen, and the one that answered
+	ToldSearched                            string // %s: the words
 }

@@ -232,6 +232,7 @@ func (g *Gateway) answered(ctx context.Context, r *running, u core.User, p store
 	}
 	done := disclose(g.language(u.Settings), a.Effects)
 	done.tell(g.language(u.Settings), &a)
+	tellSearched(g.language(u.Settings), &a)
 	g.tellMissed(g.language(u.Settings), p, &a)
 	g.tellInstead(r.turn, u, &a)
 	reply := g.reply(r.turn, u, p, a, now)

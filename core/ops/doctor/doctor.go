@@ -65,8 +65,8 @@ func (d *Doctor) Examine(ctx context.Context) []core.Finding {
 	e.open(ctx)
 	defer e.close()
 	for _, check := range []func(context.Context){e.backups, bounded(e.tokens), e.listening, bounded(e.public), e.models,
-		bounded(e.embeddings), bounded(e.vectors), bounded(e.transcription), bounded(e.speech), e.servers, e.channels,
-		e.clock} {
+		bounded(e.embeddings), bounded(e.vectors), bounded(e.transcription), bounded(e.speech), bounded(e.web),
+		e.servers, e.channels, e.clock} {
 		check(ctx)
 	}
 	return e.found()
@@ -334,9 +334,12 @@ type texts struct {
 	EmbeddingsNone, EmbeddingsGood            string // which, dimensions
 	TranscriptionNone, SpeechNone, Answers    string // model
 	SpeechSample                              string // what is spoken to try it
-	ServerDown, ServerGood                    string // why; tools
-	ChannelLater, ChannelsNone                string // hint
-	ClockUnknown, ClockOff, ClockGood         string // how far, whose; whose
+	WebOff                                    string
+	WebGood                                   i18n.Counted // results; provider
+	WebKeyless                                string       // why
+	ServerDown, ServerGood                    string       // why; tools
+	ChannelLater, ChannelsNone                string       // hint
+	ClockUnknown, ClockOff, ClockGood         string       // how far, whose; whose
 }
 
 var say = i18n.In[texts]("doctor")

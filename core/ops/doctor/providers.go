@@ -92,6 +92,21 @@ func (e *examination) speech(ctx context.Context) {
 	e.verdict("speech", err, e.Answers, e.Config.Speech.Model)
 }
 
+// web searches for a word. DuckDuckGo, which nobody configured, may refuse to answer without that being a problem.
+func (e *examination) web(ctx context.Context) {
+	name, results, err := engine.TrySearch(ctx, e.Config, engine.WayOut(e.Config))
+	switch {
+	case name == "":
+		e.none("web search", e.WebOff)
+	case err != nil && e.Config.Web.Search == "auto" && e.Config.Web.Provider() == "duckduckgo":
+		e.none("web search", e.WebKeyless, err.Error())
+	case err != nil:
+		e.problem("web search", "%s", err.Error())
+	default:
+		e.fine("web search", "%s", e.WebGood.Of(results, name))
+	}
+}
+
 // servers connects to the MCP servers.
 func (e *examination) servers(ctx context.Context) {
 	if len(e.Config.Agent.MCPServers) == 0 {

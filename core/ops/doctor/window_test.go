@@ -36,8 +36,8 @@ func TestDoctor_windowInPlainWords(t *testing.T) {
 		want    string
 	}{
 		"small": {[]string{"EVERTHREAD_LLM_CONTEXT_WINDOW=8192"}, nil, true,
-			"reads 8,192 tokens at a time: a prompt gets up to 3,756 of them, tool results at least 1,365, the answer 1,024; 19 of 19 tools"},
-		"many tools": {[]string{"EVERTHREAD_LLM_CONTEXT_WINDOW=8192"}, many, true, " of 49 tools are offered"},
+			"reads 8,192 tokens at a time: a prompt gets up to 3,756 of them, tool results at least 1,365, the answer 1,024; 21 of 21 tools"},
+		"many tools": {[]string{"EVERTHREAD_LLM_CONTEXT_WINDOW=8192"}, many, true, " of 51 tools are offered"},
 		"large":      {nil, nil, true, "128,000 tokens at a time: a prompt gets up to 6,150 of them, tool results at least 8,000"},
 		"configured": {[]string{"EVERTHREAD_LLM_CONTEXT_WINDOW=8192", "EVERTHREAD_CONTEXT_TOTAL_TOKENS=6150"}, nil, false,
 			"context.total_tokens is 6,150, but llm.context_window is 8,192, which leaves room for 3,756"},
