@@ -15,9 +15,10 @@ import (
 // days and hours as people do, whatever a zone does to its clocks.
 type rule struct{ rrule.ROption }
 
-// Bounds of a rule: the times that it may name before and in the asked span, and its interval.
+// Bounds of a rule: the times that it may name in the asked span, and up to it, and its interval.
 const (
 	mostTimes    = 100_000
+	mostCounted  = 1_000_000
 	mostInterval = 100_000
 )
 
@@ -39,7 +40,32 @@ func parseRule(text string, start time.Time, c clock) (rule, error) {
 		days := []rrule.Weekday{rrule.SU, rrule.MO, rrule.TU, rrule.WE, rrule.TH, rrule.FR, rrule.SA}
 		r.Byweekday = days[start.Weekday() : start.Weekday()+1] // one day of the week, not all of it
 	}
+	r.number()
 	return r, nil
+}
+
+// number gives numbers to all days of BYDAY if some have one, as in "Fridays and the second Saturday": the library finds
+// only what is both.
+func (r *rule) number() {
+	numbered := func(d rrule.Weekday) bool { return d.N() != 0 }
+	if r.Freq > rrule.MONTHLY || !slices.ContainsFunc(r.Byweekday, numbered) {
+		return
+	}
+	most := 53
+	if r.Freq == rrule.MONTHLY || len(r.Bymonth) > 0 {
+		most = 5
+	}
+	var out []rrule.Weekday
+	for _, d := range r.Byweekday {
+		if numbered(d) {
+			out = append(out, d)
+			continue
+		}
+		for n := range most {
+			out = append(out, d.Nth(n+1))
+		}
+	}
+	r.Byweekday = out
 }
 
 func (r *rule) set(key, value string, c clock) (err error) {
@@ -98,42 +124,39 @@ func weekday(text string) (rrule.Weekday, error) {
 }
 
 // between lists the times of the rule from lo to hi, both included. It fails if it cannot be known with a reasonable
-// effort.
+// effort. The first time always counts, whether the rule names it or not.
 func (r rule) between(lo, hi time.Time) ([]time.Time, error) {
-	if r.Freq >= rrule.HOURLY && !r.reached() {
-		return nil, nil
+	start, end := r.Dtstart, r.Until
+	if end.IsZero() || end.After(hi) {
+		end = hi
 	}
 	if r.Count == 0 {
 		r.skip(lo)
-	} else if r.tooMany(hi) {
-		return nil, errRule
 	}
-	if r.Until.IsZero() || r.Until.After(hi) {
-		r.Until = hi
+	o := r.ROption
+	o.Count, o.Until = 0, end
+	if r.unit() > 0 {
+		o = r.daily()
+		o.Until = hi.Add(time.Hour)
 	}
-	rr, err := rrule.NewRRule(r.ROption)
+	rr, err := rrule.NewRRule(o)
 	if err != nil {
 		return nil, errors.Join(errRule, err)
 	}
 	var out []time.Time
-	next := rr.Iterator()
+	counted := 0
+	next := r.grouped(rr.Iterator(), start)
 	for n := 0; ; n++ {
 		t, ok := next()
+		if n == 0 && ok && !t.Equal(start) {
+			counted = 1
+		}
+		counted++
 		switch {
-		case !ok || t.After(hi):
+		case !ok || t.After(end), r.Count > 0 && counted > r.Count:
 			return out, nil
-		case n == mostTimes:
+		case n == mostCounted || len(out) == mostTimes:
 			return nil, errRule
-		case n == 0 && r.Count > 0 && !t.Equal(r.Dtstart): // which counts, whether the rule names it or not
-			if r.Count--; r.Count == 0 {
-				return nil, nil
-			}
-			rest, err := rrule.NewRRule(r.ROption)
-			if err != nil {
-				return nil, errors.Join(errRule, err)
-			}
-			next, n = rest.Iterator(), 0
-			t, _ = next()
 		}
 		if !t.Before(lo) {
 			out = append(out, t)
@@ -142,32 +165,67 @@ func (r rule) between(lo, hi time.Time) ([]time.Time, error) {
 }
 
 // unit returns the seconds of what a frequency of less than a day counts; 0: it counts days or more.
-func (r rule) unit() int {
-	return map[rrule.Frequency]int{rrule.HOURLY: 3600, rrule.MINUTELY: 60, rrule.SECONDLY: 1}[r.Freq]
+func (r rule) unit() int64 {
+	return map[rrule.Frequency]int64{rrule.HOURLY: 3600, rrule.MINUTELY: 60, rrule.SECONDLY: 1}[r.Freq]
 }
 
-// tooMany reports whether counting the times of a rule up to hi would take too long.
-func (r rule) tooMany(hi time.Time) bool {
-	unit := r.unit()
-	return unit > 0 && int(hi.Unix()-r.Dtstart.Unix())/unit/r.Interval > 50*mostTimes
-}
-
-// reached reports whether a rule of hours, minutes or seconds ever comes to the times of day that it names: the library
-// would look for them forever.
-func (r rule) reached() bool {
-	unit := r.unit()
-	steps := 86400 / unit
-	at := int(r.Dtstart.Sub(r.Dtstart.Truncate(24*time.Hour)).Seconds()) / unit
-	allowed := func(list []int, n int) bool { return len(list) == 0 || slices.Contains(list, n) }
-	for range steps {
-		second := at * unit
-		if allowed(r.Byhour, second/3600) && (r.Freq < rrule.MINUTELY || allowed(r.Byminute, second/60%60)) &&
-			(r.Freq < rrule.SECONDLY || allowed(r.Bysecond, second%60)) {
-			return true
+// daily returns a rule of days that names all times of one that counts hours, minutes or seconds, and more: for the
+// others the library would search forever if they never come to what they name.
+func (r rule) daily() rrule.ROption {
+	o := r.ROption
+	o.Freq, o.Interval, o.Count, o.Bysetpos = rrule.DAILY, 1, 0, nil
+	o.Dtstart = o.Dtstart.Truncate(24 * time.Hour)
+	all := func(list *[]int, n int, every bool, own int) {
+		if len(*list) > 0 {
+			return
 		}
-		at = (at + r.Interval) % steps
+		if !every {
+			*list = []int{own}
+			return
+		}
+		for i := range n {
+			*list = append(*list, i)
+		}
 	}
-	return false
+	all(&o.Byhour, 24, true, 0)
+	all(&o.Byminute, 60, r.Freq >= rrule.MINUTELY, r.Dtstart.Minute())
+	all(&o.Bysecond, 60, r.Freq >= rrule.SECONDLY, r.Dtstart.Second())
+	return o
+}
+
+// grouped returns the times of next that are those of the rule, which counts hours, minutes or seconds from start on:
+// those in every so many hours, and of each hour those that BYSETPOS picks. For other rules it is next.
+func (r rule) grouped(next rrule.Next, start time.Time) rrule.Next {
+	unit := r.unit()
+	if unit == 0 {
+		return next
+	}
+	turn := func(t time.Time) int64 { return t.Unix() / unit }
+	var picked []time.Time
+	ahead, more := next()
+	return func() (time.Time, bool) {
+		for n := 0; len(picked) == 0; n++ {
+			if !more || n == mostCounted {
+				return time.Time{}, false
+			}
+			var group []time.Time
+			for at := turn(ahead); more && turn(ahead) == at; ahead, more = next() {
+				group = append(group, ahead)
+			}
+			if (turn(group[0])-turn(start))%int64(r.Interval) != 0 {
+				continue
+			}
+			for i, t := range group {
+				named := len(r.Bysetpos) == 0 || slices.Contains(r.Bysetpos, i+1) || slices.Contains(r.Bysetpos, i-len(group))
+				if named && !t.Before(start) {
+					picked = append(picked, t)
+				}
+			}
+		}
+		t := picked[0]
+		picked = picked[1:]
+		return t, true
+	}
 }
 
 // skip moves the beginning of an endless rule close before lo, by whole intervals, so that an old one costs as little
@@ -203,9 +261,8 @@ func (r *rule) skip(lo time.Time) {
 		s = s.AddDate(0, 0, 7*whole(days(s, lo)/7))
 	case rrule.DAILY:
 		s = s.AddDate(0, 0, whole(days(s, lo)))
-	default:
-		unit := r.unit()
-		s = time.Unix(s.Unix()+int64(whole(int(lo.Unix()-s.Unix())/unit)*unit), 0).UTC()
+	default: // the hours count from the true beginning; see grouped
+		s = s.AddDate(0, 0, max(days(s, lo)-1, 0))
 	}
 	r.Dtstart = s
 }
