@@ -12,6 +12,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/people"
+	"github.com/everthread/everthread/core/ahead"
 	"github.com/everthread/everthread/core/archive/backup"
 	"github.com/everthread/everthread/core/chat/agent/mcp"
 	"github.com/everthread/everthread/core/chat/command"
@@ -63,6 +64,7 @@ type Engine struct {
 	Memory    *items.Memory
 	Standing  *standing.Standing
 	Plans     *plan.Plans
+	Ahead     *ahead.Ahead
 	Files     *media.Files
 	Hub       *live.Hub
 	Turns     *Turns
@@ -116,6 +118,9 @@ func New(p *Process, o Options) (*Engine, error) {
 	e.Standing = e.newStanding()
 	planner := gateway.Planner{People: e.People, Channels: e.Channels, Now: p.Now}
 	if err := e.newPlans(); err != nil {
+		return nil, err
+	}
+	if e.Ahead, err = NewAhead(c, p.Way, p.Store, e.People); err != nil {
 		return nil, err
 	}
 	chat, err := e.models(c.LLM)
@@ -176,7 +181,7 @@ func (e *Engine) newTurns(chat core.Model) (*Turns, error) {
 		Tokenizer: e.Tokens, Way: e.Way, Log: e.Log.Named("mcp"), Now: e.Now, Rand: rand.Float64})
 	return NewTurns(TurnOptions{Config: e.Config, Store: e.Store, Users: e.People, Model: chat,
 		Ledger: e.Ledger, Tokens: e.Tokens, Calendar: e.Calendar, Files: e.Files, Memory: e.Memory, Standing: e.Standing,
-		Servers: e.servers, Tools: e.ownTools(), Now: e.Now})
+		Servers: e.servers, Tools: e.ownTools(), Some: e.Ahead.Tools(), Now: e.Now})
 }
 
 func (e *Engine) newGateway() *gateway.Gateway {

@@ -23,7 +23,7 @@ import (
 // Account is a mailbox on a server. Its connections are encrypted: from the beginning, or on port 143 by STARTTLS.
 type Account struct {
 	Host               string
-	Port               int // 0: 993
+	Port               int // 0: Port
 	Username, Password string
 	Token              string   // of OAuth 2, instead of a password; empty: none
 	Folders            []string // none: INBOX
@@ -56,8 +56,11 @@ const (
 	mostHeader   = 64 << 10
 )
 
-// imapPort is where a connection begins in the clear.
-const imapPort = 143
+// Port is where a connection is encrypted from the beginning, imapPort where it begins in the clear.
+const (
+	Port     = 993
+	imapPort = 143
+)
 
 // List returns headers of messages. Errors are a source.Fault.
 func (a *Account) List(ctx context.Context, q Query) ([]Header, error) {
@@ -105,7 +108,7 @@ func (b *bounded) Read(p []byte) (int, error) { return b.in.Read(p) }
 
 // open connects, and closes the connection when ctx ends.
 func (a *Account) open(ctx context.Context) (*imapclient.Client, error) {
-	port := cmp.Or(a.Port, 993)
+	port := cmp.Or(a.Port, Port)
 	raw, err := a.Dial(ctx, "tcp", net.JoinHostPort(a.Host, strconv.Itoa(port)))
 	if err != nil {
 		return nil, err

@@ -62,7 +62,15 @@ type Options struct {
 	Memory     Memory
 	Standing   Standing
 	Plans      Plans
+	Ahead      Ahead
 	Defaults   Defaults
+}
+
+// Ahead knows what people have ahead.
+type Ahead interface {
+	// Show returns the day of a user as Markdown with a heading, and whether it has words of others; empty: the user has
+	// no calendar and no mailbox. It takes a bounded time.
+	Show(ctx context.Context, u core.User, now time.Time) (said string, foreign bool, err error)
 }
 
 // Defaults apply to people who chose nothing.
