@@ -12,8 +12,11 @@ import (
 	"github.com/everthread/everthread/core/store"
 )
 
-// grace is how long after its time the day ahead waits for a summary that it could end.
-const grace = 10 * time.Minute
+// grace is how long after its time the day ahead waits for a summary that it could end; after stale it is no longer told.
+const (
+	grace = 10 * time.Minute
+	stale = 4 * time.Hour
+)
 
 // morning is what a user has ahead, on the day that begins.
 type morning struct {
@@ -43,7 +46,7 @@ func (s *Summarizer) begun(ctx context.Context, now time.Time, due map[core.User
 		m := &morning{user: u, today: s.Calendar.Day(u.Settings, now)}
 		before := s.Calendar.Day(u.Settings, m.today.Start.Add(-time.Nanosecond))
 		m.before = before.Label
-		if s.forward(u) == "off" || u.Settings.Paused || now.Before(before.Post) ||
+		if s.forward(u) == "off" || u.Settings.Paused || now.Before(before.Post) || !now.Before(before.Post.Add(stale)) ||
 			due[u.ID] != m.before && now.Before(before.Post.Add(grace)) && s.pending(ctx, u.ID, m.before) {
 			continue
 		}

@@ -65,8 +65,8 @@ func (d *Doctor) Examine(ctx context.Context) []core.Finding {
 	e.open(ctx)
 	defer e.close()
 	for _, check := range []func(context.Context){e.backups, bounded(e.tokens), e.listening, bounded(e.public), e.models,
-		bounded(e.embeddings), bounded(e.vectors), bounded(e.transcription), bounded(e.speech), e.servers, e.channels,
-		e.clock} {
+		bounded(e.embeddings), bounded(e.vectors), bounded(e.transcription), bounded(e.speech), e.servers,
+		bounded(e.ahead), e.channels, e.clock} {
 		check(ctx)
 	}
 	return e.found()
@@ -335,6 +335,9 @@ type texts struct {
 	TranscriptionNone, SpeechNone, Answers    string // model
 	SpeechSample                              string // what is spoken to try it
 	ServerDown, ServerGood                    string // why; tools
+	CalendarGood, MailGood                    i18n.Counted
+	SourceDown                                string // why, key
+	SourceBad                                 string // entries
 	ChannelLater, ChannelsNone                string // hint
 	ClockUnknown, ClockOff, ClockGood         string // how far, whose; whose
 }
