@@ -61,8 +61,12 @@ type Ahead struct {
 	Language  string // of users who chose none
 }
 
-// within bounds the reading of all sources of a user, which are read at the same time.
-const within = 10 * time.Second
+// within bounds the reading of all sources of a user, which are read at the same time; soon where somebody waits, and
+// others with them: the messages that a channel received after theirs.
+const (
+	within = 10 * time.Second
+	soon   = 3 * time.Second
+)
 
 // Bounds of what is shown of a day.
 const (
@@ -219,12 +223,17 @@ type today struct {
 // Today returns the day of a user as Markdown with a heading, and whether it has words of others; empty: the user has no
 // source, or nothing is ahead. It takes at most 10 seconds.
 func (a *Ahead) Today(ctx context.Context, u core.User, now time.Time) (said string, foreign bool, err error) {
+	return a.today(ctx, u, now, within)
+}
+
+func (a *Ahead) today(ctx context.Context, u core.User, now time.Time, limit time.Duration) (said string, foreign bool,
+	err error) {
 	if !a.Has(u) {
 		return "", false, nil
 	}
 	language := a.language(u)
 	t := &today{texts: say(language), day: a.Days.Day(u.Settings, now), zone: u.Settings.Location(a.Days.Zone)}
-	bounded, cancel := context.WithTimeout(ctx, within)
+	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	mailed := make(chan []got[[]mail.Header], 1)
 	go func() { mailed <- a.headers(bounded, u, mail.Query{Limit: mostMail + 1}) }()
@@ -240,9 +249,9 @@ func (a *Ahead) Today(ctx context.Context, u core.User, now time.Time) (said str
 	return i18n.Today(language) + "\n" + strings.Join(lines, "\n"), t.foreign, nil
 }
 
-// Show is like Today, but says so if nothing is ahead of somebody who has sources.
+// Show is like Today, but says so if nothing is ahead of somebody who has sources. It takes at most 3 seconds.
 func (a *Ahead) Show(ctx context.Context, u core.User, now time.Time) (said string, foreign bool, err error) {
-	said, foreign, err = a.Today(ctx, u, now)
+	said, foreign, err = a.today(ctx, u, now, soon)
 	if said == "" && err == nil && a.Has(u) {
 		said = i18n.Today(a.language(u)) + "\n" + say(a.language(u)).Nothing
 	}

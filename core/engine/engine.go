@@ -211,7 +211,7 @@ func (e *Engine) newCommands() *command.Commands {
 	c := e.Config
 	return command.New(command.Options{
 		Store: e.Store, Calendar: e.Calendar, NewCode: e.People.NewLinkCode, Channels: e.Channels,
-		NewWebLink: e.webLink(), Search: e.Search, Memory: e.Memory, Standing: e.Standing, Plans: e.Plans,
+		NewWebLink: e.webLink(), Search: e.Search, Memory: e.Memory, Standing: e.Standing, Plans: e.Plans, Ahead: e.Ahead,
 		Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
 			AllTokensPerDay: AllTokensPerDay(c), PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy,
 			Voice: c.Speech.Model != ""},
