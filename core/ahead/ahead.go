@@ -140,7 +140,8 @@ type got[T any] struct {
 	fault  source.Fault
 }
 
-// gather reads all sources at the same time. One that has not answered when ctx ends is slow, and is waited for no longer.
+// gather reads all sources at the same time. One that has not answered when ctx ends is slow, and is no longer waited
+// for.
 func gather[S, T any](ctx context.Context, sources []S, name func(S) string, read func(S) (T, error)) []got[T] {
 	type answer struct {
 		at    int

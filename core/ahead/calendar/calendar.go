@@ -37,8 +37,8 @@ func Read(ctx context.Context, r io.Reader, from, to time.Time, zone *time.Locat
 	if err != nil {
 		return Found{}, err
 	}
-	s := &search{zones: &zones{person: zone, described: f.described, from: from, to: to, known: map[string]clock{}},
-		from: from, to: to, changed: map[string][]entry{}, Found: Found{Bad: f.bad}}
+	z := &zones{person: zone, described: f.described, from: from, to: to, known: map[string]clock{}}
+	s := &search{zones: z, from: from, to: to, changed: map[string][]entry{}, Found: Found{Bad: f.bad}}
 	for _, e := range f.entries {
 		if e.changes && len(s.changed[e.uid]) < mostDates {
 			s.changed[e.uid] = append(s.changed[e.uid], e)
@@ -108,7 +108,8 @@ func (s *search) series(ctx context.Context, e entry) {
 				of, instead = x, moment{x.start.wall, x.start.instant(s.zones)}
 				break
 			}
-			if x.onwards && !x.instead.instant(s.zones).After(m.at) && (!of.changes || x.instead.wall.After(of.instead.wall)) {
+			newer := !of.changes || x.instead.wall.After(of.instead.wall)
+			if x.onwards && newer && !x.instead.instant(s.zones).After(m.at) {
 				moved := x.start.wall.Sub(x.instead.wall)
 				of = x
 				instead = moment{m.wall.Add(moved), instant(x.start.clock(s.zones), m.wall.Add(moved))}

@@ -29,7 +29,8 @@ func URL(address string) (url string, file bool) {
 	if strings.HasPrefix(address, "/") {
 		return address, true
 	}
-	if scheme, rest, ok := strings.Cut(address, "://"); ok && (strings.EqualFold(scheme, "webcal") || strings.EqualFold(scheme, "webcals")) {
+	scheme, rest, _ := strings.Cut(address, "://")
+	if strings.EqualFold(scheme, "webcal") || strings.EqualFold(scheme, "webcals") {
 		return "https://" + rest, false
 	}
 	return address, false
@@ -76,12 +77,12 @@ func (s *Source) open(ctx context.Context) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch code := resp.StatusCode; {
-	case code == http.StatusOK:
+	switch resp.StatusCode {
+	case http.StatusOK:
 		return resp.Body, nil
-	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+	case http.StatusUnauthorized, http.StatusForbidden:
 		err = source.Refused
-	case code == http.StatusNotFound, code == http.StatusGone:
+	case http.StatusNotFound, http.StatusGone:
 		err = source.Missing
 	default:
 		err = source.Unreachable

@@ -96,15 +96,15 @@ func parseLine(text string) line {
 	quoted := false
 	begin, name := 0, ""
 	add := func(part string) {
-		switch key, value, _ := strings.Cut(part, "="); {
-		case name == "":
+		if name == "" {
 			name = strings.ToUpper(part)
-		default:
-			if out.params == nil {
-				out.params = map[string]string{}
-			}
-			out.params[strings.ToUpper(key)] = strings.Trim(value, `"`)
+			return
 		}
+		if out.params == nil {
+			out.params = map[string]string{}
+		}
+		key, value, _ := strings.Cut(part, "=")
+		out.params[strings.ToUpper(key)] = strings.Trim(value, `"`)
 	}
 	for i := range len(text) {
 		switch c := text[i]; {

@@ -70,7 +70,8 @@ func (r *rule) number() {
 
 func (r *rule) set(key, value string, c clock) (err error) {
 	lists := map[string]*[]int{"BYSETPOS": &r.Bysetpos, "BYMONTH": &r.Bymonth, "BYMONTHDAY": &r.Bymonthday,
-		"BYYEARDAY": &r.Byyearday, "BYWEEKNO": &r.Byweekno, "BYHOUR": &r.Byhour, "BYMINUTE": &r.Byminute, "BYSECOND": &r.Bysecond}
+		"BYYEARDAY": &r.Byyearday, "BYWEEKNO": &r.Byweekno, "BYHOUR": &r.Byhour, "BYMINUTE": &r.Byminute,
+		"BYSECOND": &r.Bysecond}
 	switch key {
 	case "FREQ":
 		r.Freq, err = rrule.StrToFreq(value)
@@ -216,8 +217,8 @@ func (r rule) grouped(next rrule.Next, start time.Time) rrule.Next {
 				continue
 			}
 			for i, t := range group {
-				named := len(r.Bysetpos) == 0 || slices.Contains(r.Bysetpos, i+1) || slices.Contains(r.Bysetpos, i-len(group))
-				if named && !t.Before(start) {
+				named := slices.Contains(r.Bysetpos, i+1) || slices.Contains(r.Bysetpos, i-len(group))
+				if (named || len(r.Bysetpos) == 0) && !t.Before(start) {
 					picked = append(picked, t)
 				}
 			}

@@ -70,7 +70,7 @@ func (a *Account) List(ctx context.Context, q Query) ([]Header, error) {
 	if err != nil {
 		return nil, a.fault(ctx, err)
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }() // nothing was written
 	if err := a.signIn(c); err != nil {
 		return nil, a.fault(ctx, err)
 	}
@@ -115,7 +115,8 @@ func (a *Account) open(ctx context.Context) (*imapclient.Client, error) {
 	}
 	context.AfterFunc(ctx, func() { _ = raw.Close() })
 	conn := &bounded{Conn: raw, in: source.Bounded{Context: ctx, Reader: raw, Left: mostBytes}}
-	options := &imapclient.Options{TLSConfig: &tls.Config{ServerName: a.Host, RootCAs: a.Roots, MinVersion: tls.VersionTLS12}}
+	options := &imapclient.Options{
+		TLSConfig: &tls.Config{ServerName: a.Host, RootCAs: a.Roots, MinVersion: tls.VersionTLS12}}
 	if port == imapPort {
 		c, err := imapclient.NewStartTLS(conn, options)
 		if err != nil {
@@ -232,9 +233,9 @@ func last(found *imap.SearchData, n int) (out []imap.UID) {
 
 // fetch reads the headers of messages, without marking them as seen.
 func (a *Account) fetch(c *imapclient.Client, folder string, q Query, which []imap.UID) (out []Header, err error) {
-	want := &imap.FetchItemBodySection{Specifier: imap.PartSpecifierHeader, HeaderFields: []string{"From", "Subject", "Date"},
-		Partial: &imap.SectionPartial{Size: mostHeader}, Peek: true}
-	cmd := c.Fetch(imap.UIDSetNum(which...), &imap.FetchOptions{UID: true, InternalDate: true, BodySection: []*imap.FetchItemBodySection{want}})
+	want := []*imap.FetchItemBodySection{{Specifier: imap.PartSpecifierHeader, Peek: true,
+		HeaderFields: []string{"From", "Subject", "Date"}, Partial: &imap.SectionPartial{Size: mostHeader}}}
+	cmd := c.Fetch(imap.UIDSetNum(which...), &imap.FetchOptions{UID: true, InternalDate: true, BodySection: want})
 	defer func() {
 		if failed := cmd.Close(); err == nil {
 			err = answered(failed, source.Broken)

@@ -43,8 +43,8 @@ func Of(err error) Fault {
 	var host *x509.HostnameError
 	var authority *x509.UnknownAuthorityError
 	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, os.ErrDeadlineExceeded),
-		errors.As(err, &slow) && slow.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
+		errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &slow) && slow.Timeout():
 		return Slow
 	case errors.Is(err, egress.ErrPrivate), errors.Is(err, egress.ErrUnlisted):
 		return Forbidden

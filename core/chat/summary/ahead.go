@@ -94,7 +94,8 @@ func (s *Summarizer) greet(ctx context.Context, m *morning) error {
 }
 
 // put stores a post that ends with the day ahead; nil: without one. What was told before is left out.
-func (s *Summarizer) put(ctx context.Context, p store.PutPost, targets []core.Target, expires time.Time, m *morning) error {
+func (s *Summarizer) put(ctx context.Context, p store.PutPost, targets []core.Target, expires time.Time,
+	m *morning) error {
 	if m != nil && m.said != "" {
 		with := p
 		with.Message.Text += "\n\n" + m.said
