@@ -42,6 +42,7 @@ type Config struct {
 	Agent            Agent         `yaml:"agent"`
 	Reminders        Reminders     `yaml:"reminders"`
 	Tasks            Tasks         `yaml:"tasks"`
+	DayAhead         DayAhead      `yaml:"day_ahead"`
 	Standing         Standing      `yaml:"standing"`
 	Limits           Limits        `yaml:"limits"`
 	Media            Media         `yaml:"media"`
@@ -279,6 +280,34 @@ type MCPServer struct {
 type Tasks struct {
 	Expires   time.Duration `yaml:"expires" default:"2h" range:"1m.."`
 	MaxActive int           `yaml:"max_active" default:"20" range:"1..1000"`
+}
+
+// DayAhead are the calendars and mailboxes of people. Off without any.
+type DayAhead struct {
+	Calendars []CalendarSource `yaml:"calendars"`
+	Mail      []MailSource     `yaml:"mail"`
+}
+
+// CalendarSource is a calendar. URL is an address (https, http or webcal) or the absolute path of a file; it may be all
+// that protects the calendar. User is the number of the user whom it is for; 0: the owner.
+type CalendarSource struct {
+	Name string `yaml:"name"`
+	URL  Secret `yaml:"url"`
+	User int    `yaml:"user"`
+}
+
+// MailSource is a mailbox on a server of IMAP, with a Password or, for OAuth 2, an AccessToken. Folders are those that
+// are read (none: INBOX), From the addresses or domains of the only senders that count (none: all). Port 0 is 993.
+type MailSource struct {
+	Name        string   `yaml:"name"`
+	Host        string   `yaml:"host"`
+	Port        int      `yaml:"port"`
+	Username    string   `yaml:"username"`
+	Password    Secret   `yaml:"password"`
+	AccessToken Secret   `yaml:"access_token"`
+	Folders     []string `yaml:"folders"`
+	From        []string `yaml:"from"`
+	User        int      `yaml:"user"`
 }
 
 // Reminders bound the reminders of a user. DefaultHour is the time of day of a reminder without one.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/robfig/cron/v3"
@@ -35,6 +36,7 @@ func (c Config) Validate() error {
 	c.checkContext(p)
 	c.checkDays(p)
 	c.checkServers(p)
+	c.checkDayAhead(p)
 	for _, s := range c.Channels.Sections {
 		s.Validate(p, c.HTTP.PublicURL)
 	}
@@ -280,7 +282,7 @@ func (c Config) checkServers(p *section.Problems) {
 		if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$`).MatchString(s.Name) {
 			p.Add("%s.name is %q; its tools are called by it: write 1 to 32 letters, digits, _ or -", at, s.Name)
 		}
-		if builtIn := regexp.MustCompile(`^(conversation|memory|loops|reminder|instruction)(_|$)`); builtIn.MatchString(s.Name) {
+		if builtIn := regexp.MustCompile(`^(conversation|memory|loops|reminder|instruction|calendar|mail)(_|$)`); builtIn.MatchString(s.Name) {
 			p.Add("%s.name is %q, which begins the names of built-in tools; choose another, such as my-%s", at, s.Name, s.Name)
 		}
 		if seen[s.Name] {
@@ -323,6 +325,58 @@ func (s MCPServer) check(p *section.Problems, at string) {
 	for name := range s.Env {
 		if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(name) {
 			p.Add("%s.env: %q is no name of a variable; write letters, digits and _", at, name)
+		}
+	}
+}
+
+func (c Config) checkDayAhead(p *section.Problems) {
+	seen := map[string]bool{}
+	named := func(at, name string, user int) {
+		if name == "" || utf8.RuneCountInString(name) > 40 || strings.ContainsFunc(name, unicode.IsControl) {
+			p.Add("%s.name is %q; name the source in at most 40 letters, such as Work", at, name)
+		}
+		if of := fmt.Sprint(name, " ", user); seen[of] {
+			p.Add("%s.name is %q, as that of another source; give each its own", at, name)
+		} else {
+			seen[of] = true
+		}
+		if user < 0 {
+			p.Add("%s.user is %d; write the number that `everthread users list` shows, or 0 for the owner", at, user)
+		}
+	}
+	for i, s := range c.DayAhead.Calendars {
+		at := fmt.Sprintf("day_ahead.calendars[%d]", i)
+		named(at, s.Name, s.User)
+		address := string(s.URL)
+		u, err := url.Parse(address)
+		if !strings.HasPrefix(address, "/") && (err != nil || u.Host == "" ||
+			!slices.Contains([]string{"http", "https", "webcal", "webcals"}, strings.ToLower(u.Scheme))) {
+			p.Add("%s.url is neither a web address (https or webcal) nor the full path of a file", at)
+		}
+	}
+	for i, s := range c.DayAhead.Mail {
+		at := fmt.Sprintf("day_ahead.mail[%d]", i)
+		named(at, s.Name, s.User)
+		s.check(p, at)
+	}
+}
+
+func (s MailSource) check(p *section.Problems, at string) {
+	if u, err := url.Parse("//" + s.Host); err != nil || s.Host == "" || u.Hostname() != s.Host {
+		p.Add("%s.host is %q; write the name of the server, such as imap.example.org", at, s.Host)
+	}
+	if s.Port < 0 || s.Port > 65535 {
+		p.Add("%s.port is %d; it is 993, or 143 for STARTTLS", at, s.Port)
+	}
+	if s.Username == "" {
+		p.Add("%s.username is empty; it is mostly the address", at)
+	}
+	if (s.Password == "") == (s.AccessToken == "") {
+		p.Add("%s needs a password (an app password, where the service has them) or an access_token, not both", at)
+	}
+	for _, from := range s.From {
+		if strings.ContainsAny(from, " <>\"") || !strings.Contains(from, ".") {
+			p.Add("%s.from has %q; write addresses, such as ada@example.org, or domains, such as example.org", at, from)
 		}
 	}
 }

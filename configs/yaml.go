@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -121,6 +123,12 @@ func (d decoder) decodeMap(v reflect.Value, n ast.Node, path string) []error {
 	for _, e := range entries {
 		key := e.Key.GetToken().Value
 		field, ok := child(v, key)
+		if of, file := strings.CutSuffix(key, "_file"); !ok && file {
+			if secret, known := child(v, of); known && secret.Type() == reflect.TypeFor[Secret]() {
+				errs = append(errs, fromFile(secret, e.Value, join(path, key))...)
+				continue
+			}
+		}
 		if !ok {
 			errs = append(errs, line(e.Key, d.unknown(v, path, key)))
 			continue
@@ -128,6 +136,20 @@ func (d decoder) decodeMap(v reflect.Value, n ast.Node, path string) []error {
 		errs = append(errs, d.decode(field, e.Value, join(path, key))...)
 	}
 	return errs
+}
+
+// fromFile reads a secret from the file that a node names.
+func fromFile(secret reflect.Value, n ast.Node, path string) []error {
+	name, ok := scalar(n)
+	b, err := os.ReadFile(name)
+	switch {
+	case n.Type() == ast.NullType:
+		return nil
+	case !ok, err != nil:
+		return []error{line(n, fmt.Errorf("%s: the file cannot be read", path))}
+	}
+	secret.SetString(strings.TrimSpace(string(b)))
+	return nil
 }
 
 // unknown reports an unknown key, and which one is probably meant: one beside it, or one elsewhere.

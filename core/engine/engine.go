@@ -12,6 +12,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/people"
+	"github.com/everthread/everthread/core/ahead"
 	"github.com/everthread/everthread/core/archive/backup"
 	"github.com/everthread/everthread/core/chat/agent/mcp"
 	"github.com/everthread/everthread/core/chat/command"
@@ -64,6 +65,7 @@ type Engine struct {
 	Memory    *items.Memory
 	Standing  *standing.Standing
 	Plans     *plan.Plans
+	Ahead     *ahead.Ahead
 	Files     *media.Files
 	Hub       *live.Hub
 	Turns     *Turns
@@ -119,6 +121,9 @@ func New(p *Process, o Options) (*Engine, error) {
 	e.Standing = e.newStanding()
 	planner := gateway.Planner{People: e.People, Channels: e.Channels, Now: p.Now}
 	if err := e.newPlans(); err != nil {
+		return nil, err
+	}
+	if e.Ahead, err = NewAhead(c, p.Way, p.Store, e.People); err != nil {
 		return nil, err
 	}
 	chat, err := e.models(c.LLM)
@@ -179,7 +184,7 @@ func (e *Engine) newTurns(chat core.Model) (*Turns, error) {
 		Tokenizer: e.Tokens, Way: e.Way, Log: e.Log.Named("mcp"), Now: e.Now, Rand: rand.Float64})
 	o := TurnOptions{Config: e.Config, Store: e.Store, Users: e.People, Model: chat,
 		Ledger: e.Ledger, Tokens: e.Tokens, Calendar: e.Calendar, Files: e.Files, Memory: e.Memory, Standing: e.Standing,
-		Servers: e.servers, Tools: e.ownTools(), Now: e.Now}
+		Servers: e.servers, Tools: e.ownTools(), Some: e.Ahead.Tools(), Now: e.Now}
 	turns, err := NewTurns(o)
 	if err != nil {
 		return nil, err
@@ -224,7 +229,7 @@ func (e *Engine) newCommands() *command.Commands {
 	c := e.Config
 	return command.New(command.Options{
 		Store: e.Store, Calendar: e.Calendar, NewCode: e.People.NewLinkCode, Channels: e.Channels,
-		NewWebLink: e.webLink(), Search: e.Search, Memory: e.Memory, Standing: e.Standing, Plans: e.Plans,
+		NewWebLink: e.webLink(), Search: e.Search, Memory: e.Memory, Standing: e.Standing, Plans: e.Plans, Ahead: e.Ahead,
 		Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
 			AllTokensPerDay: AllTokensPerDay(c), PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy,
 			Voice: c.Speech.Model != ""},

@@ -1,13 +1,16 @@
 package engine
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +19,9 @@ import (
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/people"
+	"github.com/everthread/everthread/core/ahead"
+	"github.com/everthread/everthread/core/ahead/calendar"
+	"github.com/everthread/everthread/core/ahead/mail"
 	"github.com/everthread/everthread/core/chat/compress"
 	"github.com/everthread/everthread/core/chat/gateway"
 	"github.com/everthread/everthread/core/chat/summary"
@@ -29,6 +35,7 @@ import (
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text/day"
 	"github.com/everthread/everthread/core/text/i18n"
+	"github.com/everthread/everthread/core/trust/egress"
 )
 
 // channelNames returns the names of the channels, sorted.
@@ -116,6 +123,29 @@ func (e *Engine) newPlans() error {
 	return nil
 }
 
+// NewAhead returns the day ahead of the configured calendars and mailboxes, which are reached through way. st and users
+// may be nil for those who only check the sources.
+func NewAhead(c configs.Config, way *egress.Gate, st ahead.Store, users ahead.People) (*ahead.Ahead, error) {
+	days, err := NewCalendar(c)
+	if err != nil {
+		return nil, err
+	}
+	out := &ahead.Ahead{Store: st, People: users, Days: days, Language: c.DefaultLanguage}
+	for _, s := range c.DayAhead.Calendars {
+		address, _ := calendar.URL(string(s.URL))
+		out.Calendars = append(out.Calendars, ahead.Calendar{Name: s.Name, User: core.UserID(s.User),
+			Events: calendar.New(string(s.URL), way.Client(address)).Events})
+	}
+	for _, s := range c.DayAhead.Mail {
+		port := cmp.Or(s.Port, mail.Port)
+		account := &mail.Account{Host: s.Host, Port: port, Username: s.Username, Password: string(s.Password),
+			Token: string(s.AccessToken), Folders: s.Folders, From: s.From,
+			Dial: way.Dial(net.JoinHostPort(s.Host, strconv.Itoa(port)))}
+		out.Mail = append(out.Mail, ahead.Mailbox{Name: s.Name, User: core.UserID(s.User), List: account.List})
+	}
+	return out, nil
+}
+
 func (e *Engine) newFirer(planner gateway.Planner) *plan.Firer {
 	return &plan.Firer{Plans: e.Plans, Due: e.Store, Users: e.People, Planner: planner, Calendar: e.Calendar,
 		Tokens: e.Tokens, Channels: e.Channels, Budgets: e.Turns, Meter: e.Meter, Log: e.Log.Named("plans")}
@@ -141,7 +171,7 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 		Settings: summary.Settings{Window: llm.Usable(), MaxOutput: llm.Output(), Limit: llm.MaxOutputTokens,
 			TokensPerDay: c.Limits.TokensPerDay, Config: fingerprint(llm), PostForward: c.Summaries.PostForward,
 			PostMin: c.Summaries.PostMinMessages, PostExpires: c.Summaries.PostExpires, Language: c.DefaultLanguage},
-		Calendar: e.Calendar, Channels: e.Channels, Grounds: e.Search,
+		Calendar: e.Calendar, Channels: e.Channels, Grounds: e.Search, Ahead: e.Ahead,
 		SameLoop: func(text string, open []core.Loop) (core.LoopID, bool) {
 			return loops.Match(e.loops.Analyzer, text, open)
 		},

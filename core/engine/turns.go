@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/everthread/everthread/configs"
@@ -45,7 +46,9 @@ type TurnOptions struct {
 	Servers  *mcp.Client // of tools
 	// Tools are those of the features; time_now and delegate come with the engine.
 	Tools []core.Tool
-	Now   func() time.Time
+	// Some are tools that only some users have.
+	Some []core.Tool
+	Now  func() time.Time
 }
 
 // Turns builds the prompts of turns and answers them. It is safe for concurrent use.
@@ -55,6 +58,9 @@ type Turns struct {
 	budgets prompt.Budgets // but ToolSchemaTokens
 	choices map[string]*Turns
 }
+
+// some returns the tools that only some users have, those of servers last.
+func (o TurnOptions) some() []core.Tool { return append(slices.Clip(o.Some), o.Servers.Tools()...) }
 
 // NewTurns returns an error if two tools have the same name.
 func NewTurns(o TurnOptions) (*Turns, error) {
@@ -68,6 +74,6 @@ func NewTurns(o TurnOptions) (*Turns, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
-	ts.tools = &toolbox{base: base, outside: o.Servers.Tools, tokenizer: o.Tokens, room: o.Config.Room()}
+	ts.tools = &toolbox{base: base, outside: o.some, tokenizer: o.Tokens, room: o.Config.Room()}
 	return ts, nil
 }

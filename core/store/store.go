@@ -244,8 +244,11 @@ type SummaryStore interface {
 	// FailSummary records the failure on the segment and ends the job. It closes a day that is over, with its newest
 	// summary.
 	FailSummary(ctx context.Context, f FailedSummary) error
-	// PutPost stores a day's post with its deliveries, or that there is none. core.ErrExists if that was decided before.
+	// PutPost stores a day's post with its deliveries, or that there is none. core.ErrExists if that was decided before,
+	// core.ErrChanged if a note or a post with the same Once was stored before.
 	PutPost(ctx context.Context, p PutPost) error
+	// Noted reports whether a note or a post of a user with the key once was stored.
+	Noted(ctx context.Context, user core.UserID, once string) (bool, error)
 }
 
 // PutSummary is a summary to store.
@@ -295,6 +298,7 @@ type PutPost struct {
 	Message    core.NewMessage
 	Deliveries []core.NewDelivery
 	Asked      []core.LoopID // loops that the message asks about
+	Once       string        // a key as of Note, of what the message says beside the summary; empty: none
 	Now        time.Time
 }
 

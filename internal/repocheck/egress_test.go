@@ -31,6 +31,7 @@ func dialing() map[string][]string {
 		"golang.org/x/net/websocket":   {"Dial", "DialConfig"},
 		"github.com/coder/websocket":   {"Dial"},
 		"github.com/gorilla/websocket": {"Dialer", "DefaultDialer"},
+		"github.com/emersion/go-imap/v2/imapclient": {"DialTLS", "DialStartTLS", "DialInsecure"},
 	}
 }
 

@@ -157,7 +157,8 @@ func permitReading(tool core.Tool, tainted bool) Verdict {
 // tools returns the user's tools that do not concern the person's data.
 func (d *Delegate) tools(ctx context.Context, user core.UserID) *Registry {
 	return d.Outfit.ToolsOf(ctx, user).Only(func(name string) bool {
-		personal := []string{"conversation_", "memory_", "loops_", "reminder_", "task_", "instruction_"}
+		personal := []string{"conversation_", "memory_", "loops_", "reminder_", "task_", "instruction_", "calendar_",
+			"mail_"}
 		return name != "delegate" && !slices.ContainsFunc(personal,
 			func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 	})

@@ -65,7 +65,15 @@ type Options struct {
 	Plans      Plans
 	// Models lists the models that a user may choose, the default first.
 	Models   func(user core.UserID) []core.ModelChoice
+	Ahead    Ahead
 	Defaults Defaults
+}
+
+// Ahead knows what people have ahead.
+type Ahead interface {
+	// Show returns the day of a user as Markdown with a heading, and whether it has words of others; empty: the user has
+	// no calendar and no mailbox. It takes a bounded time.
+	Show(ctx context.Context, u core.User, now time.Time) (said string, foreign bool, err error)
 }
 
 // Defaults apply to people who chose nothing.

@@ -17,8 +17,18 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
+// today answers with what the day has ahead, if the person has a calendar or a mailbox, and with its summary.
 func (c *Commands) today(ctx context.Context, r *request) (core.Outcome, error) {
-	return c.showDay(ctx, r, r.today.Label)
+	ahead, foreign, err := c.Ahead.Show(ctx, r.user, r.now)
+	if err != nil {
+		return core.Outcome{}, err
+	}
+	out, err := c.showDay(ctx, r, r.today.Label)
+	if ahead != "" {
+		r.mark(foreign)
+		out.Text += "\n\n" + ahead
+	}
+	return out, err
 }
 
 func (c *Commands) yesterday(ctx context.Context, r *request) (core.Outcome, error) {
@@ -299,7 +309,7 @@ func (c *Commands) search(ctx context.Context, r *request) (core.Outcome, error)
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	lines := []string{fmt.Sprintf(r.words.SearchTitle, escaper.Replace(title(r.arg))), ""}
+	lines := []string{fmt.Sprintf(r.words.SearchTitle, markup.Escape(title(r.arg))), ""}
 	for _, h := range res.Hits[:min(len(res.Hits), found)] {
 		lines = append(lines, "- "+c.hit(r, h))
 	}
@@ -320,7 +330,7 @@ func (c *Commands) hit(r *request, h search.Hit) string {
 		return "**" + when + "** · " + r.words.FromSummary + ": " + plainLine(markup.Excerpt(h.Snippet))
 	}
 	if h.Kind == core.DocFile {
-		return "**" + when + "** · " + fmt.Sprintf(r.words.FromFile, escaper.Replace(h.Page.Name), h.Page.Number) + ": " +
+		return "**" + when + "** · " + fmt.Sprintf(r.words.FromFile, markup.Escape(h.Page.Name), h.Page.Number) + ": " +
 			plainLine(h.Snippet)
 	}
 	lines := []string{"**" + when + ", " + h.Message.SentAt.In(c.location(r)).Format("15:04") + "** · " +
@@ -347,4 +357,4 @@ func said(r *request, role core.Role, text string) string {
 }
 
 // plainLine returns a text as one line of Markdown that shows it verbatim.
-func plainLine(s string) string { return escaper.Replace(oneLine(s)) }
+func plainLine(s string) string { return markup.Escape(oneLine(s)) }

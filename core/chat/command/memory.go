@@ -14,6 +14,7 @@ import (
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/text/i18n"
+	"github.com/everthread/everthread/core/text/markup"
 )
 
 // Memory reads and prepares memory items.
@@ -50,7 +51,7 @@ func (c *Commands) memory(ctx context.Context, r *request) (core.Outcome, error)
 	if err != nil || len(items) == 0 {
 		return r.sayf(r.words.MemoryNothing, bold(r.arg)), err
 	}
-	return list(fmt.Sprintf(r.words.MemoryFound, escaper.Replace(title(r.arg))), items,
+	return list(fmt.Sprintf(r.words.MemoryFound, markup.Escape(title(r.arg))), items,
 		func(i core.Item) string { return c.item(r, i) }, "", fmt.Sprintf(r.words.MemoryMore, items[0].ID)), nil
 }
 
@@ -217,9 +218,9 @@ func (c *Commands) always(ctx context.Context, r *request) (core.Outcome, error)
 	case err != nil:
 		return core.Outcome{}, err
 	case add == nil:
-		return r.sayf(r.words.AlwaysKnown, escaper.Replace(same.Text), same.ID), nil
+		return r.sayf(r.words.AlwaysKnown, markup.Escape(same.Text), same.ID), nil
 	}
-	return r.sayf(r.words.AlwaysAdded, escaper.Replace(add.Instruction.Text)).With(*add), nil
+	return r.sayf(r.words.AlwaysAdded, markup.Escape(add.Instruction.Text)).With(*add), nil
 }
 
 func (c *Commands) listAlways(ctx context.Context, r *request) (core.Outcome, error) {
@@ -228,7 +229,7 @@ func (c *Commands) listAlways(ctx context.Context, r *request) (core.Outcome, er
 	if err != nil || len(all) == 0 {
 		return r.say(r.words.AlwaysNone), err
 	}
-	line := func(i core.Instruction) string { return fmt.Sprintf("- **%d** %s", i.ID, escaper.Replace(i.Text)) }
+	line := func(i core.Instruction) string { return fmt.Sprintf("- **%d** %s", i.ID, markup.Escape(i.Text)) }
 	var end []string
 	if len(waiting) > 0 {
 		end = []string{"", list(r.words.AlwaysWaiting, waiting, line).Text}
@@ -244,7 +245,7 @@ func (c *Commands) removeAlways(ctx context.Context, r *request, ids []int64) (c
 	all := slices.Concat(active, waiting)
 	return r.each(ids, r.words.AlwaysMissing, func(id int64) (string, core.Effect, error) {
 		i, err := pick(all, id, func(i core.Instruction) core.InstructionID { return i.ID })
-		return fmt.Sprintf(r.words.AlwaysRemoved, escaper.Replace(i.Text)),
+		return fmt.Sprintf(r.words.AlwaysRemoved, markup.Escape(i.Text)),
 			effect.RemoveInstruction{Instruction: i.ID, At: r.now}, err
 	})
 }
@@ -268,7 +269,7 @@ func (c *Commands) acceptAlways(ctx context.Context, r *request, q core.Approval
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	out := r.sayf(r.words.AlwaysAdded, escaper.Replace(strings.Join(s.Texts, "; ")))
+	out := r.sayf(r.words.AlwaysAdded, markup.Escape(strings.Join(s.Texts, "; ")))
 	for _, add := range adds {
 		add.Instruction.Noted, add.Instruction.Source = true, s.Source
 		out.Effects = append(out.Effects, add)

@@ -13,6 +13,7 @@ import (
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/text/day"
 	"github.com/everthread/everthread/core/text/i18n"
+	"github.com/everthread/everthread/core/text/markup"
 )
 
 func (c *Commands) timezone(_ context.Context, r *request) (core.Outcome, error) {
@@ -160,11 +161,11 @@ func (c *Commands) model(_ context.Context, r *request) (core.Outcome, error) {
 	}
 	switch n := at(name); {
 	case r.arg == "" && len(all) == 1:
-		return r.sayf(r.words.ModelOnly, escaper.Replace(all[0].Model)), nil
+		return r.sayf(r.words.ModelOnly, markup.Escape(all[0].Model)), nil
 	case r.arg == "":
 		return list(fmt.Sprintf(r.words.ModelIs, r.modelNamed(all[here])), all, r.modelLine), nil
 	case n < 0:
-		return list(fmt.Sprintf(r.words.ModelUnknown, escaper.Replace(r.arg)), all, r.modelLine), nil
+		return list(fmt.Sprintf(r.words.ModelUnknown, markup.Escape(r.arg)), all, r.modelLine), nil
 	default:
 		s := r.user.Settings
 		s.Model = all[n].Name
@@ -173,11 +174,11 @@ func (c *Commands) model(_ context.Context, r *request) (core.Outcome, error) {
 }
 
 func (r *request) modelNamed(m core.ModelChoice) string {
-	return "**" + escaper.Replace(m.Model) + "**"
+	return "**" + markup.Escape(m.Model) + "**"
 }
 
 func (r *request) modelLine(m core.ModelChoice) string {
-	line := "- `/model " + cmp.Or(m.Name, "default") + "`: " + escaper.Replace(m.Model)
+	line := "- `/model " + cmp.Or(m.Name, "default") + "`: " + markup.Escape(m.Model)
 	if m.Prompt > 0 || m.Completion > 0 {
 		line += " · " + fmt.Sprintf(r.words.ModelPrice, m.Prompt, m.Completion, m.Currency)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
+	"github.com/everthread/everthread/core/text/markup"
 )
 
 // listed bounds the items of a list.
@@ -24,7 +25,7 @@ func (c *Commands) threads(ctx context.Context, r *request) (core.Outcome, error
 	for _, t := range all {
 		opened := c.name(r, c.Calendar.Day(r.user.Settings, t.CreatedAt).Label)
 		r.mark(!t.Own)
-		lines = append(lines, "- **"+strconv.FormatInt(int64(t.ID), 10)+"** "+escaper.Replace(t.Title)+" · "+
+		lines = append(lines, "- **"+strconv.FormatInt(int64(t.ID), 10)+"** "+markup.Escape(t.Title)+" · "+
 			opened+r.here(t.ID))
 	}
 	lines = append(lines, "", fmt.Sprintf(r.words.ThreadsMore, all[0].ID))

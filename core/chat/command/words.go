@@ -10,6 +10,7 @@ import (
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/text/i18n"
+	"github.com/everthread/everthread/core/text/markup"
 )
 
 // line is a text that has the form of a command.
@@ -88,10 +89,7 @@ func distance(a, b string) int {
 // title returns a text as one line of at most 80 characters.
 func title(s string) string { return text.Shorten(text.OneLine(s), 80) }
 
-var escaper = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">",
-	`\>`, "~", `\~`, "#", `\#`, "|", `\|`, "$", `\$`)
-
-func bold(s string) string { return "**" + escaper.Replace(title(s)) + "**" }
+func bold(s string) string { return "**" + markup.Escape(title(s)) + "**" }
 
 // typed holds the words that people type after a command, folded.
 type typed struct {

@@ -48,7 +48,7 @@ func newWorld(t testing.TB, language string) *world {
 	w := &world{Store: s, t: t, dir: dir, ctx: context.WithoutCancel(t.Context()), now: morning(), language: language}
 	w.options = command.Options{
 		Models: func(core.UserID) []core.ModelChoice { return []core.ModelChoice{{Model: "gpt-5_x"}} },
-		Store:  s, Calendar: calendar(), Channels: telegram{},
+		Store:  s, Calendar: calendar(), Channels: telegram{}, Ahead: ahead(""),
 		Search: &finder{w, "fts"}, Memory: &items.Memory{Store: s, Signals: &finder{w, "fts"}},
 		Plans: &plan.Plans{Store: s, Settings: plan.Settings{MaxTasks: 2, Language: "en"}},
 		Standing: &standing.Standing{Store: s, Tokens: tokens.New(),
@@ -57,6 +57,13 @@ func newWorld(t testing.TB, language string) *world {
 	w.ada = w.person("Ada", core.RoleOwner, "telegram", "111")
 	w.bo = w.person("Bo", core.RoleMember, "telegram", "222")
 	return w
+}
+
+// ahead is what everybody has ahead.
+type ahead string
+
+func (a ahead) Show(context.Context, core.User, time.Time) (string, bool, error) {
+	return string(a), a != "", nil
 }
 
 func calendar() day.Calendar {

@@ -9,6 +9,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/text/i18n"
 	"github.com/everthread/everthread/core/text/markup"
 )
 
@@ -152,8 +153,18 @@ func (b *builder) sentLine(u store.Unasked, e *store.Epoch, room int) string {
 	case core.KindReminder:
 		n.What, said = "reminder", strings.TrimPrefix(u.Text, "⏰ ")
 	case core.KindDayPost:
-		n.What, said, limit = "summary of "+shortDate(u.Label), bullets(u.Text), sentSummary
-		if b.inNotes(u.Segment, e) {
+		summary, today, ahead := i18n.CutToday(u.Text)
+		known := u.Segment != 0 && b.inNotes(u.Segment, e)
+		n.What, said, limit = "summary of "+shortDate(u.Label), bullets(summary), sentSummary
+		switch {
+		case u.Segment == 0:
+			n.What, said = "the day ahead", bullets(today)
+		case ahead:
+			n.What += ", and the day ahead"
+			if said = bullets(today); !known {
+				said += "; yesterday: " + bullets(summary)
+			}
+		case known:
 			return core.DataLine(n)
 		}
 	default:

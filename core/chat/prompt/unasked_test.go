@@ -80,6 +80,34 @@ func TestUnasked_postedSummary(t *testing.T) {
 	}
 }
 
+func TestUnasked_dayAhead(t *testing.T) {
+	t.Parallel()
+	const today = "## Today\n- **09:00** “Dentist”\n- **15:00** ⏰ call Karim"
+	w := newWorld(t, tokens.New())
+	w.exchange("Hello", "Hello to you")
+	w.summarize(1, 2)
+	w.now = w.now.AddDate(0, 0, 1)
+	w.send(core.Message{Kind: core.KindDayPost, Text: "Wednesday\n\nA quiet day.\n\n" + today, Segment: 1, Tainted: true})
+	_, p := w.ask("when is it?")
+	const day = `"text":"09:00 “Dentist”; 15:00 ⏰ call Karim`
+	want := []string{`{"is":"sent by you","at":"Fri 20 Nov 08:10","what":"summary of Wed 18 Nov, and the day ahead","foreign":true,` + day + `"}`}
+	if d := cmp.Diff(want, updates(p)); d != "" || !p.Tainted {
+		t.Errorf("tainted %v: %s", p.Tainted, d)
+	}
+	w.strategy = prompt.Truncate
+	_, p = w.ask("when is it?")
+	if got := updates(p); len(got) != 1 || !strings.Contains(got[0], day+"; yesterday: Wednesday A quiet day.") {
+		t.Errorf("with the summary, which is not in the notes: %q", got)
+	}
+	w = newWorld(t, tokens.New())
+	w.exchange("Hello", "Hello to you")
+	w.send(core.Message{Kind: core.KindDayPost, Text: today})
+	_, p = w.ask("when is it?")
+	if got := updates(p); len(got) != 1 || !strings.Contains(got[0], `"what":"the day ahead",`+day) {
+		t.Errorf("alone: %q", got)
+	}
+}
+
 func TestUnasked_newestFitInto160Tokens(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens.New())

@@ -69,6 +69,7 @@ func (s *Summarizer) Post(ctx context.Context) error {
 			newest[g.User], label[g.User] = g.ID, g.Day.Label
 		}
 	}
+	mornings := s.begun(ctx, now, label)
 	for _, g := range due {
 		switch days := missed[g.User]; {
 		case slices.ContainsFunc(days, func(m core.Segment) bool { return m.ID == g.ID }):
@@ -77,10 +78,18 @@ func (s *Summarizer) Post(ctx context.Context) error {
 				err = s.miss(ctx, days)
 			}
 		default:
-			err = s.post(ctx, g, newest[g.User] == g.ID)
+			err = s.post(ctx, g, newest[g.User] == g.ID, mornings[g.User])
 		}
 		if err != nil && !errors.Is(err, core.ErrExists) {
 			s.Log.Warn("summary not posted", zap.Int64("user", int64(g.User)), zap.String("day", g.Day.Label), zap.Error(err))
+		}
+	}
+	for _, m := range mornings {
+		if m.told {
+			continue
+		}
+		if err := s.greet(ctx, m); err != nil {
+			s.Log.Warn("day ahead not posted", zap.Int64("user", int64(m.user.ID)), zap.Error(err))
 		}
 	}
 	return nil
@@ -118,8 +127,9 @@ func (s *Summarizer) miss(ctx context.Context, days []core.Segment) error {
 	return nil
 }
 
-// post posts one day's summary, or decides that it is not posted.
-func (s *Summarizer) post(ctx context.Context, g core.Segment, newest bool) error {
+// post posts one day's summary, or decides that it is not posted. m is what is ahead on the day that begins; nil: it is
+// not to be told.
+func (s *Summarizer) post(ctx context.Context, g core.Segment, newest bool, m *morning) error {
 	now := s.Now()
 	u, err := s.Users.User(ctx, g.User)
 	if err != nil {
@@ -145,16 +155,15 @@ func (s *Summarizer) post(ctx context.Context, g core.Segment, newest bool) erro
 	}
 	said := s.text(u, g, versions[0], open, overdue)
 	p.State = core.PostDone
-	p.Message = core.NewMessage{Role: core.RoleAssistant, Kind: core.KindDayPost, Text: said,
-		Tokens: s.Tokens.Count(said), SentAt: now, Tainted: versions[0].Tainted}
+	p.Message = core.NewMessage{Role: core.RoleAssistant, Kind: core.KindDayPost, Text: said, SentAt: now,
+		Tainted: versions[0].Tainted}
 	for _, l := range overdue {
 		p.Asked = append(p.Asked, l.ID)
 	}
-	p.Deliveries = s.deliveries(targets, core.DeliverPost, said)
-	for i := range p.Deliveries {
-		p.Deliveries[i].Expires = expires
+	if m != nil && m.before != g.Day.Label {
+		m = nil
 	}
-	return s.Store.PutPost(ctx, p)
+	return s.put(ctx, p, targets, expires, m)
 }
 
 // overdue returns those of the open loops whose day is over, and about which the person was not asked since.

@@ -57,6 +57,15 @@ type People interface {
 	Owner(ctx context.Context) (core.User, error)
 }
 
+// Ahead knows what people have ahead.
+type Ahead interface {
+	// Users lists the users who have a calendar or a mailbox.
+	Users(ctx context.Context) ([]core.User, error)
+	// Today returns the day of a user as Markdown with a heading, and whether it has words of others; empty: nothing is
+	// ahead. It takes a bounded time, whatever a calendar does.
+	Today(ctx context.Context, u core.User, now time.Time) (said string, foreign bool, err error)
+}
+
 // Summarizer writes summaries. All fields are required.
 type Summarizer struct {
 	Store    Store
@@ -69,6 +78,7 @@ type Summarizer struct {
 	Calendar day.Calendar
 	Channels core.Channels
 	Grounds  Grounds
+	Ahead    Ahead
 	// SameLoop returns the open loop that a text names again, if there is one.
 	SameLoop func(text string, open []core.Loop) (core.LoopID, bool)
 	// Due returns the end of the day ahead that the text of a loop names, for a user with these settings; zero: it names

@@ -34,6 +34,21 @@ type night struct {
 	n     int
 	// forwarded is the original sender of the following messages.
 	forwarded string
+	ahead     ahead
+}
+
+// ahead is what people have ahead.
+type ahead struct {
+	users []core.User
+	said  string
+	asked int
+}
+
+func (a *ahead) Users(context.Context) ([]core.User, error) { return a.users, nil }
+
+func (a *ahead) Today(context.Context, core.User, time.Time) (string, bool, error) {
+	a.asked++
+	return a.said, a.said != "", nil
 }
 
 func newNight(t *testing.T) *night {
@@ -53,7 +68,7 @@ func newNight(t *testing.T) *night {
 		Settings: summary.Settings{Window: 100_000, MaxOutput: 1000, Config: "key 1", PostForward: "home", PostMin: 4,
 			PostExpires: 48 * time.Hour, Language: "en"},
 		Calendar: day.Calendar{Zone: time.UTC, Finalize: 3 * time.Hour, Post: 8 * time.Hour}, Channels: home{n},
-		Grounds: n, SameLoop: sameLoop, Due: noDay, Meter: uncounted{},
+		Grounds: n, Ahead: &n.ahead, SameLoop: sameLoop, Due: noDay, Meter: uncounted{},
 		Log: zap.NewNop(), Now: func() time.Time { return n.now },
 	}
 	return n

@@ -66,7 +66,7 @@ func (d *Doctor) Examine(ctx context.Context) []core.Finding {
 	defer e.close()
 	for _, check := range []func(context.Context){e.backups, bounded(e.tokens), e.listening, bounded(e.public), e.models,
 		bounded(e.embeddings), bounded(e.vectors), bounded(e.transcription), bounded(e.speech), bounded(e.web),
-		e.servers, e.channels, e.clock} {
+		e.servers, bounded(e.ahead), e.channels, e.clock} {
 		check(ctx)
 	}
 	return e.found()
@@ -338,8 +338,11 @@ type texts struct {
 	WebGood                                   i18n.Counted // results; provider
 	WebKeyless                                string       // why
 	ServerDown, ServerGood                    string       // why; tools
-	ChannelLater, ChannelsNone                string       // hint
-	ClockUnknown, ClockOff, ClockGood         string       // how far, whose; whose
+	CalendarGood, MailGood                    i18n.Counted
+	SourceDown                                string // why, key
+	SourceBad                                 string // entries
+	ChannelLater, ChannelsNone                string // hint
+	ClockUnknown, ClockOff, ClockGood         string // how far, whose; whose
 }
 
 var say = i18n.In[texts]("doctor")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/ahead"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/chat/agent/mcp"
 	"github.com/everthread/everthread/core/chat/prompt"
@@ -132,6 +133,28 @@ func (e *examination) servers(ctx context.Context) {
 			e.fine("mcp "+s.Name, e.ServerGood, s.Tools)
 		} else {
 			e.problem("mcp "+s.Name, e.ServerDown, s.Error)
+		}
+	}
+}
+
+// ahead reads the calendars and mailboxes.
+func (e *examination) ahead(ctx context.Context) {
+	a, err := engine.NewAhead(e.Config, engine.WayOut(e.Config), nil, nil)
+	if err != nil {
+		return // reported with the configuration
+	}
+	for _, s := range a.Check(ctx, e.Now()) {
+		kind, key, good := "calendar ", "day_ahead.calendars", e.CalendarGood
+		if s.Mail {
+			kind, key, good = "mail ", "day_ahead.mail", e.MailGood
+		}
+		switch {
+		case s.Fault != "":
+			e.problem(kind+s.Name, e.SourceDown, ahead.Why(e.Language, s.Fault), key)
+		case s.Bad > 0:
+			e.fine(kind+s.Name, good.Of(s.Count)+e.SourceBad, s.Bad)
+		default:
+			e.fine(kind+s.Name, "%s", good.Of(s.Count))
 		}
 	}
 }

@@ -13,11 +13,11 @@ import (
 var showing = []string{"/search", "/day", "/today", "/yesterday", "/summary", "/memory", "/loops", "/remind", "/task",
 	"/threads"}
 
-// redactNotices empties the gateway's notices since the first redacted message that may show something of what was
-// removed: answers to commands that show stored things, and whatever has words of it.
+// redactNotices empties the gateway's notices and posts since the first redacted message that may show something of what
+// was removed: answers to commands that show stored things, and whatever has words of it.
 func (t *tx) redactNotices(since core.MessageID) {
 	notices := listOf(t, scanMessage, `SELECT `+messageColumns+
-		` FROM messages WHERE user_id = $1 AND id > $2 AND kind = 'notice' AND redacted = 0`, t.user, since)
+		` FROM messages WHERE user_id = $1 AND id > $2 AND kind IN ('notice', 'day_summary_post') AND redacted = 0`, t.user, since)
 	for _, m := range notices {
 		command, _, _ := strings.Cut(m.Answers, " ")
 		if slices.Contains(showing, command) || t.gone.in(m.Text) {

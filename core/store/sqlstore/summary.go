@@ -233,6 +233,9 @@ func (s *Store) PutPost(ctx context.Context, p store.PutPost) error {
 		}
 		t.execOr(core.ErrExists, `UPDATE segments SET post = $3 WHERE user_id = $1 AND id = $2 AND post = 'due'`,
 			t.user, p.Segment, string(p.State))
+		if p.State == core.PostDone && !t.fresh(store.Note{Once: p.Once, Now: p.Now}) {
+			t.fail(core.ErrChanged)
+		}
 		if p.State == core.PostDone || p.State == core.PostMissed && p.Message.Text != "" {
 			id := t.insert(p.Message, place{thread: g.Thread, segment: g.ID})
 			t.deliverAll(p.Deliveries, []core.MessageID{id}, nil, p.Now)
@@ -241,6 +244,12 @@ func (s *Store) PutPost(ctx context.Context, p store.PutPost) error {
 			}
 		}
 	})
+}
+
+// Noted reports whether a note or a post with the key once was stored.
+func (s *Store) Noted(ctx context.Context, user core.UserID, once string) (noted bool, err error) {
+	err = s.one(ctx).row(`SELECT EXISTS (SELECT 1 FROM once WHERE user_id = $1 AND key = $2)`, user, once).Scan(&noted)
+	return noted, err
 }
 
 // newestPost returns PostDone, or PostSkipped if a later day is posted or due to be.

@@ -32,21 +32,21 @@ func (s *statements) note(query string, args []any) {
 // rare lists parts of statements that may read all rows of a user, or of tables that stay small.
 func rare() []string {
 	return []string{
-		`id > $2 AND role = 'assistant' AND body <> ''`,      // up to the first since a question that is open
-		`GROUP BY queue, state`,                              // statistics over the queue, which is short
-		`user_id = 0 AND (channel, account, external) IN`,    // deletes a user's traces as a stranger
-		`FROM codes WHERE `,                                  // few
-		`lease_until = 0 WHERE state = 'running' AND worker`, // as many as are running
-		`DELETE FROM rates`,                                  // swept
-		`FROM users WHERE id > 0`,                            // the owner's list of users
-		`FROM users WHERE role = 'owner'`,                    // the first start
-		`FROM agent_keys ORDER BY`,                           // one or two of a few users
-		`ORDER BY id DESC LIMIT $3) newest`,                  // as many as a minute allows
-		`extra LIKE '%"path":%'`,                             // deletes a user
-		`AND position > 0 AND shown = position AND redacted`, // deletes a thread
-		`WHERE user_id = $1 AND id > $2 AND extra <> '{}'`,   // quotes of a redacted message
-		`user_id = $1 AND id > $2 AND kind = 'notice'`,       // notices since a redacted message
-		`FROM epochs WHERE user_id = $1 AND thread_id = $2`,  // a redaction looks at every prompt
+		`id > $2 AND role = 'assistant' AND body <> ''`,                       // up to the first since a question that is open
+		`GROUP BY queue, state`,                                               // statistics over the queue, which is short
+		`user_id = 0 AND (channel, account, external) IN`,                     // deletes a user's traces as a stranger
+		`FROM codes WHERE `,                                                   // few
+		`lease_until = 0 WHERE state = 'running' AND worker`,                  // as many as are running
+		`DELETE FROM rates`,                                                   // swept
+		`FROM users WHERE id > 0`,                                             // the owner's list of users
+		`FROM users WHERE role = 'owner'`,                                     // the first start
+		`FROM agent_keys ORDER BY`,                                            // one or two of a few users
+		`ORDER BY id DESC LIMIT $3) newest`,                                   // as many as a minute allows
+		`extra LIKE '%"path":%'`,                                              // deletes a user
+		`AND position > 0 AND shown = position AND redacted`,                  // deletes a thread
+		`WHERE user_id = $1 AND id > $2 AND extra <> '{}'`,                    // quotes of a redacted message
+		`user_id = $1 AND id > $2 AND kind IN ('notice', 'day_summary_post')`, // notices since a redacted message
+		`FROM epochs WHERE user_id = $1 AND thread_id = $2`,                   // a redaction looks at every prompt
 		`turn_id = $4 AND extra <> '{}'`,
 		`FROM turns t
 		WHERE t.user_id = $1 ORDER BY t.started_at DESC, t.id DESC LIMIT`, // likewise

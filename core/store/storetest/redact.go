@@ -26,7 +26,23 @@ func redactionCases() []testCase {
 		{"a redacted pending message starts no turn", testRedactPending},
 		{"an edit does not bring a redacted message back", testEditRedacted},
 		{"a redaction of another day leaves this one's summary", testRedactOtherDay},
+		{"a redaction empties the posts that quote the message", testRedactPost},
 	}
+}
+
+func testRedactPost(b *bench) {
+	q, _ := b.exchange("the plumber comes on Tuesday morning", "noted")
+	post := func(text string) core.MessageID {
+		b.t.Helper()
+		noted, err := b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now, Messages: []core.NewMessage{
+			{Role: core.RoleAssistant, Kind: core.KindDayPost, Text: text, SentAt: b.now}}})
+		b.must(err)
+		return noted.Messages[0]
+	}
+	quotes, other := post("## Today\n- Due today: the plumber comes on Tuesday"), post("## Today\n- Dentist")
+	b.effects(effect.Redact{Message: q, At: b.now})
+	equal(b, "the post that quotes it", b.message(quotes).Text, "")
+	equal(b, "another", b.message(other).Text, "## Today\n- Dentist")
 }
 
 func testRedact(b *bench) {

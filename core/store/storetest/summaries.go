@@ -27,6 +27,7 @@ func summaryCases() []testCase {
 		{"an empty final summary only closes the day", testEmptyFinal},
 		{"a fenced summary writes nothing", testSummaryFenced},
 		{"a post is decided once", testPost},
+		{"what a post says beside the summary is said once", testPostOnce},
 		{"posts come newest first", testDuePosts},
 		{"Summarize asks for a new summary, once", testSummarizeEffect},
 	}
@@ -420,6 +421,32 @@ func testPost(b *bench) {
 	posts, err = b.DuePosts(b.ctx, g.Day.Post, time.Time{}, 10)
 	b.must(err)
 	equal(b, "due afterwards", len(posts), 0)
+}
+
+func testPostOnce(b *bench) {
+	q, a := b.exchange("one", "1")
+	b.summary(b.segment(), true, "done", q, a)
+	noted := func(user core.UserID, want bool) {
+		b.t.Helper()
+		got, err := b.Noted(b.ctx, user, "ahead")
+		b.must(err)
+		equal(b, "noted", got, want)
+	}
+	noted(b.user.ID, false)
+	_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Once: "ahead", Now: b.now})
+	b.must(err)
+	noted(b.user.ID, true)
+	noted(b.user.ID+1, false)
+	p := b.post(b.segment(), "both")
+	p.Once = "ahead"
+	equal(b, "said before", errors.Is(b.PutPost(b.ctx, p), core.ErrChanged), true)
+	equal(b, "post", b.segment().Post, core.PostDue)
+	p.Once = "another"
+	b.must(b.PutPost(b.ctx, p))
+	equal(b, "post", b.segment().Post, core.PostDone)
+	again, err := b.Note(b.ctx, store.Note{User: b.user.ID, Once: "another", Now: b.now})
+	b.must(err)
+	equal(b, "again", again.Duplicate, true)
 }
 
 func testDuePosts(b *bench) {

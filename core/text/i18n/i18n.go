@@ -164,10 +164,24 @@ func Headings(language, markdown string) string {
 	return strings.Join(lines, "\n")
 }
 
-type headings struct{ Narrative, Goals, Decisions, OpenLoops, Settled, NextSteps string }
+type headings struct{ Narrative, Goals, Decisions, OpenLoops, Settled, NextSteps, Today string }
 
 func (h *headings) all() []string {
 	return []string{h.Narrative, h.Goals, h.Decisions, h.OpenLoops, h.Settled, h.NextSteps}
+}
+
+// Today returns the heading, in a language, of what the day after a summary has ahead.
+func Today(language string) string { return "## " + say(language).Today }
+
+// CutToday cuts what is posted in the morning, in any language, before the day ahead. found is false if it has none.
+func CutToday(markdown string) (summary, today string, found bool) {
+	for _, language := range Languages() {
+		heading := Today(language) + "\n"
+		if at := strings.LastIndex("\n"+markdown, "\n"+heading); at >= 0 {
+			return strings.TrimSpace(markdown[:at]), markdown[at+len(heading):], true
+		}
+	}
+	return markdown, "", false
 }
 
 var say = In[headings]("headings")

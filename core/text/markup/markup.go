@@ -73,3 +73,9 @@ func innermost(open []core.Span) core.Span {
 	}
 	return open[len(open)-1]
 }
+
+var escaper = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">",
+	`\>`, "~", `\~`, "#", `\#`, "|", `\|`, "$", `\$`)
+
+// Escape returns a text as Markdown that shows it as it is.
+func Escape(text string) string { return escaper.Replace(text) }

@@ -88,6 +88,49 @@ func (g *Gate) Client(written ...string) *http.Client {
 	return &http.Client{Transport: w}
 }
 
+// Dial returns a function that connects to the places in written (host:port), which the operator configured, and to all
+// others by the policy. What is read counts as that of the user of its context.
+func (g *Gate) Dial(written ...string) func(ctx context.Context, network, address string) (net.Conn, error) {
+	if g == nil {
+		g = New(Options{})
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		dialer := &net.Dialer{Timeout: dialTime, Resolver: g.Resolver}
+		if !slices.Contains(written, address) {
+			u := &url.URL{Host: address}
+			listed, named := g.listed(u, place(u))
+			switch {
+			case len(g.AllowHosts) > 0 && !listed:
+				return nil, ErrUnlisted
+			case !named && !g.AllowPrivate:
+				dialer.Control = onlyPublic
+			}
+		}
+		user, _ := ctx.Value(userKey{}).(core.UserID)
+		counted := user != 0 && g.PerDay != (store.Egress{})
+		if counted {
+			if err := g.take(ctx, user, store.Egress{Calls: 1}); err != nil {
+				return nil, err
+			}
+		}
+		conn, err := dialer.DialContext(ctx, network, address)
+		if err != nil || !counted {
+			return conn, err
+		}
+		count := func(n int) error { return g.take(ctx, user, store.Egress{Bytes: int64(n)}) }
+		return &countingConn{conn, counting{ReadCloser: conn, count: count}}, nil
+	}
+}
+
+// countingConn is a connection that counts what is read.
+type countingConn struct {
+	net.Conn
+	in counting
+}
+
+// Read fails when the allowance is used up.
+func (c *countingConn) Read(p []byte) (int, error) { return c.in.Read(p) }
+
 const dialTime = 15 * time.Second
 
 // transport returns a transport that keeps enough connections for many concurrent calls of

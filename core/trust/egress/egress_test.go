@@ -377,3 +377,51 @@ func TestSettle_returnsWhatIsNotUsed(t *testing.T) {
 		}
 	}
 }
+
+func TestDial_keepsToThePolicy(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, "hello")
+			_ = c.Close()
+		}
+	}()
+	place := l.Addr().String()
+	dial := func(g *egress.Gate, written ...string) error {
+		c, err := g.Dial(written...)(t.Context(), "tcp", place)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		said, err := io.ReadAll(c)
+		if err == nil && string(said) != "hello" {
+			t.Errorf("read %q", said)
+		}
+		return err
+	}
+	for name, tt := range map[string]struct {
+		gate    *egress.Gate
+		written []string
+		want    error
+	}{
+		"as written":           {nil, []string{place}, nil},
+		"another port":         {nil, []string{"127.0.0.1:1"}, egress.ErrPrivate},
+		"private":              {nil, nil, egress.ErrPrivate},
+		"private, allowed":     {egress.New(egress.Options{AllowPrivate: true}), nil, nil},
+		"listed with its port": {egress.New(egress.Options{AllowHosts: []string{place}}), nil, nil},
+		"not listed":           {egress.New(egress.Options{AllowHosts: []string{"example.org"}}), nil, egress.ErrUnlisted},
+	} {
+		if err := dial(tt.gate, tt.written...); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", name, err, tt.want)
+		}
+	}
+}
