@@ -25,7 +25,7 @@ func TestMigrate(t *testing.T) {
 func TestMigrate_together(t *testing.T) {
 	t.Parallel()
 	url := schema(t, server(t))
-	storetest.TestMigrate_together(t, unmigrated(t, url), unmigrated(t, url), unmigrated(t, url))
+	storetest.TestMigrateTogether(t, unmigrated(t, url), unmigrated(t, url), unmigrated(t, url))
 }
 
 func unmigrated(t *testing.T, url string) *postgres.Store {

@@ -16,7 +16,7 @@ func TestContract(t *testing.T) {
 
 func TestWake_betweenProcesses(t *testing.T) {
 	t.Parallel()
-	storetest.TestWake_betweenProcesses(t, database)
+	storetest.TestWakeBetween(t, database)
 }
 
 // database returns a function that opens stores on a migrated, empty schema in the database of

@@ -34,5 +34,5 @@ func trips(t *testing.T, commit int64) func(s storetest.Store, step string, run 
 func TestUsers_together(t *testing.T) {
 	t.Parallel()
 	server(t)
-	storetest.TestUsers_together(t, database)
+	storetest.TestUsersTogether(t, database)
 }

@@ -354,9 +354,9 @@ func (b *bench) wantWake(wakes <-chan string, topic string) {
 	}
 }
 
-// TestWake_betweenProcesses checks that a wake-up from one store reaches another on the same database, for
+// TestWakeBetween checks that a wake-up from one store reaches another on the same database, for
 // engines that support it.
-func TestWake_betweenProcesses(t *testing.T, open Open) {
+func TestWakeBetween(t *testing.T, open Open) {
 	b := newBench(t, open)
 	other := b.open()
 	ended := make(chan error, 1)

@@ -45,8 +45,8 @@ func TestMigrate(t *testing.T, open func() Migrator) {
 	}
 }
 
-// TestMigrate_together checks that stores can migrate one database concurrently.
-func TestMigrate_together(t *testing.T, stores ...Migrator) {
+// TestMigrateTogether checks that stores can migrate one database concurrently.
+func TestMigrateTogether(t *testing.T, stores ...Migrator) {
 	var wg sync.WaitGroup
 	for _, s := range stores {
 		wg.Go(func() {

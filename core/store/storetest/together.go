@@ -7,10 +7,10 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// TestUsers_together checks on an engine where users do not exclude each other that turns of many
+// TestUsersTogether checks on an engine where users do not exclude each other that turns of many
 // share commits, that a failed one affects no other, and that nobody waits for a user whose row
 // somebody else has locked.
-func TestUsers_together(t *testing.T, open Open) {
+func TestUsersTogether(t *testing.T, open Open) {
 	b := newBench(t, open)
 	var people []*bench
 	for n := range 20 {
