@@ -78,7 +78,7 @@ type Settings struct {
 	Language  string     `json:"language,omitempty"`  // BCP 47, such as en or fr
 	Home      IdentityID `json:"home,omitempty"`      // where proactive messages go first
 	Summaries string     `json:"summaries,omitempty"` // home, all or off
-	Strategy  string     `json:"strategy,omitempty"`  // continuous or truncate
+	Strategy  string     `json:"strategy,omitempty"`  // continuous, truncate or long
 	Model     string     `json:"model,omitempty"`     // name of a choice of the configuration; empty: the default
 	Paused    bool       `json:"paused,omitempty"`    // messages are kept but not answered
 	// Allowed are outside tools that run without a question until a time.

@@ -79,17 +79,6 @@ type DeliveryPart struct {
 	Error    string
 }
 
-// PartResult is the result of sending a part.
-type PartResult struct {
-	State   DeliveryState // sent, pending, unknown, failed or parked
-	Receipt Receipt
-	// RetryAt is when to continue: with the same part if it is pending or unknown,
-	// with the next if it was sent. Zero: immediately, or not at all.
-	RetryAt time.Time
-	Error   string
-	Asked   bool // for DeliveryParked: the person was asked whether they want it
-}
-
 // Target is the destination of a proactive message, and why it was chosen.
 type Target struct {
 	Identity Identity

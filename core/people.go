@@ -10,32 +10,6 @@ type Users interface {
 	User(ctx context.Context, id UserID) (User, error)
 }
 
-// CodeKind is the purpose of a code.
-type CodeKind string
-
-// Kinds of codes.
-const (
-	CodeOwner  CodeKind = "owner"  // makes an address the owner's
-	CodePair   CodeKind = "pair"   // a stranger's request for admission
-	CodeLink   CodeKind = "link"   // joins an address to its user; Address is where it was requested
-	CodeLinked CodeKind = "linked" // a used CodeLink, until it expires; Address is where it was used
-	CodeWeb    CodeKind = "web"    // signs its user in to the web page
-)
-
-// Code is a one-time code. Hash is the hex SHA-256 of the code in capitals.
-type Code struct {
-	Kind CodeKind
-	Hash string
-	// Hint is, for a CodePair, the code itself, which is no secret of the stranger,
-	// and for a CodeLinked the AddressKey of where the code was made.
-	Hint    string
-	User    UserID
-	Address Address // of a stranger
-	Name    string
-	Created time.Time
-	Expires time.Time
-}
-
 // LinkTries is how many wrong codes an address may try before it is locked for LinkLock.
 const (
 	LinkTries = 5
@@ -73,6 +47,3 @@ func InstructionLine(text string) string { return "- " + DataLine(text) }
 
 // RemovedInstruction replaces the line of a removed instruction in stored prompts.
 const RemovedInstruction = "- [removed]"
-
-// ApproveStanding is about proposed standing instructions: Subject is a StandingSubject.
-const ApproveStanding ApprovalKind = "standing"

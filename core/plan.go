@@ -95,9 +95,3 @@ type TaskMark struct {
 // MaxFailures is how many runs of a task may fail in a row before it is paused and the
 // person is asked whether to continue.
 const MaxFailures = 3
-
-// Kinds of approvals about tasks: Subject is a TaskSubject.
-const (
-	ApproveTask   ApprovalKind = "task"        // tasks that the assistant proposes
-	ApproveResume ApprovalKind = "task_resume" // whether to resume a failed task
-)

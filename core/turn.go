@@ -59,21 +59,6 @@ type Lease struct {
 	Until   time.Time
 }
 
-// Budget bounds a user's turns. Zero limits mean none.
-type Budget struct {
-	TokensPerDay   int
-	Reserve        int       // tokens to reserve for this turn
-	Least          int       // fallback if Reserve is not available; 0: none
-	Day            string    // label of today
-	NextDay        time.Time // when tomorrow begins
-	TurnsPerMinute int
-	// TaskTokensPerDay limits the tokens of tasks, besides TokensPerDay.
-	TaskTokensPerDay int
-	// Closed: no turn of any user begins before this time, as the daily tokens of all
-	// users are used up; zero: they are not.
-	Closed time.Time
-}
-
 // News is what a note before a user message tells the model: changes since the head of the epoch was fixed, for the
 // rest of that epoch, and what was sent to the person unasked, for as long as the message is shown.
 type News struct {
@@ -91,17 +76,6 @@ const (
 	PartInstructions = "instructions"
 	PartPolicy       = "policy"
 )
-
-// Cut counts the tokens of some messages that are left out, and all of their tokens.
-type Cut struct{ Out, Of int }
-
-// Percent returns the share that is left out, in percent; 0 only if nothing is.
-func (c Cut) Percent() int {
-	if c.Out <= 0 || c.Of <= 0 {
-		return 0
-	}
-	return max(1, c.Out*100/c.Of)
-}
 
 // Progress is told about an answer while it is made.
 type Progress struct {

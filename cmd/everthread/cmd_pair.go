@@ -21,11 +21,11 @@ type pairCmd struct {
 type pairListCmd struct{}
 
 func (pairListCmd) Run(ctx context.Context, d *opened) error {
-	codes, err := d.store.Codes(ctx, core.CodePair, clock()())
+	codes, err := d.store.Codes(ctx, effect.CodePair, clock()())
 	if err != nil {
 		return err
 	}
-	return table(d.console, codes, d.words().CodesHeader, d.words().CodesNone, func(c core.Code) (any, []any) {
+	return table(d.console, codes, d.words().CodesHeader, d.words().CodesNone, func(c effect.Code) (any, []any) {
 		return object{"code", c.Hint, "channel", c.Address.Channel, "address", c.Address.External, "name", c.Name,
 				"created_at", c.Created, "expires_at", c.Expires},
 			[]any{c.Hint, c.Address.Channel, c.Address.External, cmp.Or(short(c.Name, 30), "-"), c.Expires}

@@ -27,6 +27,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/people"
 	"github.com/everthread/everthread/core/chat/gateway"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/store/sqlite"
 	"github.com/everthread/everthread/internal/fulltest"
@@ -165,7 +166,7 @@ func knock(ts *testscript.TestScript, _ bool, args []string) {
 	_, err = p.Stranger(context.Background(), core.Inbound{Address: a, EventID: args[0] + time.Now().String(),
 		Kind: core.InMessage, NativeID: "1", Text: args[1], Name: args[0], SentAt: time.Now(), ReceivedAt: time.Now()})
 	ts.Check(err)
-	codes, err := st.Codes(context.Background(), core.CodePair, time.Now())
+	codes, err := st.Codes(context.Background(), effect.CodePair, time.Now())
 	ts.Check(err)
 	for _, c := range codes {
 		if c.Name == args[0] {

@@ -7,7 +7,7 @@ import (
 )
 
 // NewLink stores a linking code and replaces the user's last one. The code's address is where it was requested.
-type NewLink struct{ Code core.Code }
+type NewLink struct{ Code Code }
 
 // WrongLink counts a wrong code tried by an address.
 type WrongLink struct {
@@ -70,7 +70,7 @@ type ProposeInstruction struct{ Text string }
 func (ProposeInstruction) Effect() {}
 
 // NewWebLink stores a code of CodeWeb.
-type NewWebLink struct{ Code core.Code }
+type NewWebLink struct{ Code Code }
 
 func (NewWebLink) Effect() {}
 
@@ -79,3 +79,32 @@ type StandingSubject struct {
 	Texts  []string       `json:"texts"`
 	Source core.MessageID `json:"source,omitempty"` // the message that the turn answered
 }
+
+// CodeKind is the purpose of a code.
+type CodeKind string
+
+// Kinds of codes.
+const (
+	CodeOwner  CodeKind = "owner"  // makes an address the owner's
+	CodePair   CodeKind = "pair"   // a stranger's request for admission
+	CodeLink   CodeKind = "link"   // joins an address to its user; Address is where it was requested
+	CodeLinked CodeKind = "linked" // a used CodeLink, until it expires; Address is where it was used
+	CodeWeb    CodeKind = "web"    // signs its user in to the web page
+)
+
+// Code is a one-time code. Hash is the hex SHA-256 of the code in capitals.
+type Code struct {
+	Kind CodeKind
+	Hash string
+	// Hint is, for a CodePair, the code itself, which is no secret of the stranger,
+	// and for a CodeLinked the AddressKey of where the code was made.
+	Hint    string
+	User    core.UserID
+	Address core.Address // of a stranger
+	Name    string
+	Created time.Time
+	Expires time.Time
+}
+
+// ApproveStanding is about proposed standing instructions: Subject is a StandingSubject.
+const ApproveStanding ApprovalKind = "standing"

@@ -68,3 +68,9 @@ type ProposedTask struct {
 	Zone    string    `json:"zone"`
 	Tainted bool      `json:"tainted,omitempty"`
 }
+
+// Kinds of approvals about tasks: Subject is a TaskSubject.
+const (
+	ApproveTask   ApprovalKind = "task"        // tasks that the assistant proposes
+	ApproveResume ApprovalKind = "task_resume" // whether to resume a failed task
+)

@@ -128,8 +128,8 @@ func (ts *Turns) decided(ctx context.Context, user core.UserID, d *core.Decision
 	if err := json.Unmarshal([]byte(a.Subject), &s); err != nil || s.Call.Name == "" {
 		return nil, err // its subject was redacted
 	}
-	used := a.State == core.ApprovalUsed
-	return &agent.Decided{Approval: a.ID, Call: s.Call, Yes: used || a.State == core.ApprovalYes, Used: used,
+	used := a.State == effect.ApprovalUsed
+	return &agent.Decided{Approval: a.ID, Call: s.Call, Yes: used || a.State == effect.ApprovalYes, Used: used,
 		Result: s.Result}, nil
 }
 
@@ -157,7 +157,7 @@ func (ts *Turns) reserved(t *core.Turn, u core.User, output int) *trust.Reservat
 	return &trust.Reservation{Reserved: t.Reserved, Taken: t.Used.Prompt + t.Used.Completion, Output: output,
 		Results: ts.Config.Agent.ToolTokens, Tokens: ts.Tokens, Until: ts.Calendar.Day(u.Settings, ts.Now()).End,
 		More: func(ctx context.Context, n int) (bool, error) {
-			return ts.Store.ReserveMore(ctx, t, core.Budget{TokensPerDay: limit, TaskTokensPerDay: tasks, Reserve: n})
+			return ts.Store.ReserveMore(ctx, t, store.Budget{TokensPerDay: limit, TaskTokensPerDay: tasks, Reserve: n})
 		}}
 }
 

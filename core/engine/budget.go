@@ -51,8 +51,8 @@ func (ts *Turns) Reserve(s core.Settings) (full, least int) {
 }
 
 // TaskBudget returns the budget that bounds the turn of a task when it is due.
-func (ts *Turns) TaskBudget(s core.Settings, now time.Time) core.Budget {
-	b := core.Budget{TokensPerDay: ts.Config.Limits.TokensPerDay, TaskTokensPerDay: ts.Config.Limits.TaskTokensPerDay,
+func (ts *Turns) TaskBudget(s core.Settings, now time.Time) store.Budget {
+	b := store.Budget{TokensPerDay: ts.Config.Limits.TokensPerDay, TaskTokensPerDay: ts.Config.Limits.TaskTokensPerDay,
 		Closed: ts.Closed(s), Day: ts.Calendar.Day(s, now).Label}
 	b.Reserve, b.Least = ts.Reserve(s)
 	return b

@@ -186,7 +186,7 @@ func (ts *Turns) withStanding(ctx context.Context, user core.UserID, ms []core.M
 type SnapshotStore interface {
 	Epoch(ctx context.Context, user core.UserID, id core.TurnID) (*store.Epoch, error)
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
-	PageTexts(ctx context.Context, user core.UserID, refs []core.PageRef) ([]core.Page, error)
+	PageTexts(ctx context.Context, user core.UserID, refs []store.PageRef) ([]store.Page, error)
 }
 
 // Rebuild returns the prompt that a snapshot describes.
@@ -200,7 +200,7 @@ func Rebuild(ctx context.Context, st SnapshotStore, c configs.Config, t core.Tok
 	if err != nil {
 		return nil, fmt.Errorf("read the messages of the prompt: %w", err)
 	}
-	var refs []core.PageRef
+	var refs []store.PageRef
 	for _, h := range e.Head {
 		refs = append(refs, h.Pages...)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/everthread/everthread/core/chat/compress"
 	"github.com/everthread/everthread/core/chat/gateway"
 	"github.com/everthread/everthread/core/chat/summary"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/files/document"
 	"github.com/everthread/everthread/core/files/speech"
 	"github.com/everthread/everthread/core/memory/embed"
@@ -161,7 +162,7 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 			return fmt.Errorf("summary_llm: %w", err)
 		}
 	}
-	analyzer, err := recall.NewAnalyzer(append(i18n.Languages(), c.Recall.Languages...))
+	analyzer, err := recall.NewAnalyzer(append(recall.Stemmed(i18n.Languages()), c.Recall.Languages...))
 	if err != nil {
 		return fmt.Errorf("recall.languages: %w", err)
 	}
@@ -215,7 +216,7 @@ func ReadingTools(s *recall.Searcher, m *items.Memory, users core.Users) []core.
 }
 
 // webLink returns WebLink, or nil without a web page.
-func (e *Engine) webLink() func(core.UserID) (string, core.Code, error) {
+func (e *Engine) webLink() func(core.UserID) (string, effect.Code, error) {
 	if !e.Config.Channels.Web.Enabled {
 		return nil
 	}
@@ -223,7 +224,7 @@ func (e *Engine) webLink() func(core.UserID) (string, core.Code, error) {
 }
 
 // WebLink returns a link that signs a user in to the web page, and its code to store.
-func (e *Engine) WebLink(user core.UserID) (string, core.Code, error) {
+func (e *Engine) WebLink(user core.UserID) (string, effect.Code, error) {
 	code, stored, err := e.People.NewWebCode(user, e.Config.Channels.Web.LinkLife)
 	return SignIn(e.Config, code), stored, err
 }

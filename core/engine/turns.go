@@ -11,6 +11,7 @@ import (
 	"github.com/everthread/everthread/core/chat/agent"
 	"github.com/everthread/everthread/core/chat/agent/mcp"
 	"github.com/everthread/everthread/core/chat/prompt"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/files/media"
 	"github.com/everthread/everthread/core/memory/items"
 	"github.com/everthread/everthread/core/memory/standing"
@@ -24,8 +25,8 @@ type TurnStore interface {
 	SnapshotStore
 	agent.Journal
 	Window(ctx context.Context, t *core.Turn, q store.WindowQuery) (store.Window, error)
-	Approval(ctx context.Context, user core.UserID, id core.ApprovalID) (core.Approval, error)
-	ReserveMore(ctx context.Context, t *core.Turn, b core.Budget) (bool, error)
+	Approval(ctx context.Context, user core.UserID, id core.ApprovalID) (effect.Approval, error)
+	ReserveMore(ctx context.Context, t *core.Turn, b store.Budget) (bool, error)
 	ReserveCall(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error)
 	SettleCall(ctx context.Context, user core.UserID, day string, n int, u core.Usage) error
 	UsageOf(ctx context.Context, user core.UserID, day string) (used, reserved int, err error)

@@ -59,7 +59,7 @@ func newYes(t *testing.T) *yes {
 	var err error
 	y.turns, err = NewTurns(o)
 	y.must(err)
-	ask := core.Approval{Code: "T1", Kind: core.ApproveCall, Identity: y.at.ID, AskedAt: y.now,
+	ask := effect.Approval{Code: "T1", Kind: effect.ApproveCall, Identity: y.at.ID, AskedAt: y.now,
 		Subject: `{"call":{"id":"1","name":"mail","arguments":"{}"}}`, Expires: y.now.Add(time.Hour)}
 	_, err = y.store.Note(t.Context(), store.Note{User: y.user.ID, Identity: y.at.ID, Now: y.now,
 		Effects:  []core.Effect{effect.AskApproval{Approval: ask}},
@@ -87,7 +87,7 @@ func (y *yes) take() *core.Turn {
 	y.must(err)
 	for _, ref := range refs {
 		turn, _, err := y.store.ClaimTurn(y.t.Context(), ref,
-			store.Claim{Worker: "w", Now: y.now, Until: y.now.Add(time.Minute)}, core.Budget{})
+			store.Claim{Worker: "w", Now: y.now, Until: y.now.Add(time.Minute)}, store.Budget{})
 		y.must(err)
 		if turn != nil {
 			return turn

@@ -37,7 +37,7 @@ type Users interface {
 
 // Budgets returns the budget of a task's turn.
 type Budgets interface {
-	TaskBudget(s core.Settings, now time.Time) core.Budget
+	TaskBudget(s core.Settings, now time.Time) store.Budget
 }
 
 // Firer sends reminders that are due, and begins the turns of tasks that are. All fields are required.
@@ -175,7 +175,7 @@ func (f *Firer) target(ctx context.Context, u core.User) (core.Target, error) {
 }
 
 // hindered returns why a run does not begin; without a cause it does.
-func (f *Firer) hindered(u core.User, to core.Target, run core.Run, b core.Budget,
+func (f *Firer) hindered(u core.User, to core.Target, run core.Run, b store.Budget,
 	now time.Time) (core.RunState, core.RunCause) {
 	switch {
 	case now.Sub(run.Due) > f.orDefault().Expires:

@@ -78,7 +78,7 @@ func ask(out *core.Outcome, k core.Plan, run core.Run, at core.IdentityID, langu
 	if err != nil {
 		return err
 	}
-	a := core.Approval{Code: fmt.Sprintf("R%d-%d", k.ID, run.Due.Unix()/60), Kind: core.ApproveResume, Identity: at,
+	a := effect.Approval{Code: fmt.Sprintf("R%d-%d", k.ID, run.Due.Unix()/60), Kind: effect.ApproveResume, Identity: at,
 		Subject: string(subject), AskedAt: now, Expires: now.Add(core.ApprovalLife)}
 	out.Effects = append(out.Effects, effect.AskApproval{Approval: a})
 	out.Buttons = trust.YesNo(language, a.Code, false)

@@ -223,7 +223,7 @@ func TestResume_afterThreeFailures(t *testing.T) {
 	f.must(err)
 	h, err := f.History(t.Context(), p.ID, 0, 0, 10)
 	f.must(err)
-	if len(asked) != 1 || asked[0].Kind != core.ApproveResume || len(h) != 3 || asked[0].Message != h[2].ID ||
+	if len(asked) != 1 || asked[0].Kind != effect.ApproveResume || len(h) != 3 || asked[0].Message != h[2].ID ||
 		!strings.Contains(h[2].Text, "after a no, or no answer, it stays paused") {
 		t.Fatalf("asked %+v, said %+v", asked, h)
 	}

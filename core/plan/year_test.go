@@ -139,9 +139,9 @@ func newFates(t *testing.T) *fates {
 }
 
 // TaskBudget limits what tasks may use of a day.
-func (f *fates) TaskBudget(s core.Settings, now time.Time) core.Budget {
+func (f *fates) TaskBudget(s core.Settings, now time.Time) store.Budget {
 	cal := day.Calendar{Zone: time.UTC, Finalize: 3 * time.Hour, Post: 8 * time.Hour}
-	return core.Budget{Reserve: 300, Least: 150, TaskTokensPerDay: f.limit, Day: cal.Day(s, now).Label}
+	return store.Budget{Reserve: 300, Least: 150, TaskTokensPerDay: f.limit, Day: cal.Day(s, now).Label}
 }
 
 // add adds a user with two recurring tasks, each with a reminder at the same times.
@@ -216,7 +216,7 @@ func (f *fates) answer() {
 			return
 		}
 		for _, ref := range refs {
-			t, _, err := f.ClaimTurn(ctx, ref, store.Claim{Worker: "w", Now: f.now, Until: f.now.Add(time.Minute)}, core.Budget{})
+			t, _, err := f.ClaimTurn(ctx, ref, store.Claim{Worker: "w", Now: f.now, Until: f.now.Add(time.Minute)}, store.Budget{})
 			f.must(err)
 			if t == nil {
 				continue

@@ -14,7 +14,7 @@ type DeliveryStore interface {
 	ClaimDelivery(ctx context.Context, ref JobRef, c Claim) (*core.Delivery, error)
 	// FinishPart stores the result of part n. If it was sent and another follows,
 	// that one is stored as sending, and more is true; otherwise the job ends or waits.
-	FinishPart(ctx context.Context, d *core.Delivery, n int, r core.PartResult, now time.Time) (more bool, err error)
+	FinishPart(ctx context.Context, d *core.Delivery, n int, r PartResult, now time.Time) (more bool, err error)
 	// Delivering reports whether a delivery to an address is in progress or waiting.
 	Delivering(ctx context.Context, user core.UserID, to core.Address) (bool, error)
 	// Deliveries lists deliveries, newest first.
@@ -57,4 +57,15 @@ type Spoken struct {
 	Delivery   core.NewDelivery // of the recording
 	Lease      core.Lease
 	Now        time.Time
+}
+
+// PartResult is the result of sending a part.
+type PartResult struct {
+	State   core.DeliveryState // sent, pending, unknown, failed or parked
+	Receipt core.Receipt
+	// RetryAt is when to continue: with the same part if it is pending or unknown,
+	// with the next if it was sent. Zero: immediately, or not at all.
+	RetryAt time.Time
+	Error   string
+	Asked   bool // for DeliveryParked: the person was asked whether they want it
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 )
 
 // PeopleStore keeps users and their identities.
@@ -33,11 +34,11 @@ type PeopleStore interface {
 // CodeStore keeps one-time codes, and events of strangers.
 type CodeStore interface {
 	// PutCode stores a hashed code. There is at most one CodeOwner: a new one replaces it.
-	PutCode(ctx context.Context, c core.Code) error
+	PutCode(ctx context.Context, c effect.Code) error
 	// Codes lists valid codes of a kind, oldest first.
-	Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error)
+	Codes(ctx context.Context, kind effect.CodeKind, now time.Time) ([]effect.Code, error)
 	// UseCode uses up a code of a kind and returns it. core.ErrRefused if it is not valid.
-	UseCode(ctx context.Context, kind core.CodeKind, hash string, now time.Time) (core.Code, error)
+	UseCode(ctx context.Context, kind effect.CodeKind, hash string, now time.Time) (effect.Code, error)
 	// Approved lists held events whose address has come to belong to a user.
 	Approved(ctx context.Context, limit int) ([]core.Inbound, error)
 }

@@ -38,7 +38,7 @@ type FirePlan struct {
 	Identity core.IdentityID // where the turn answers
 	// Instruction has a TaskMark; nil: no turn begins.
 	Instruction *core.NewMessage
-	Budget      core.Budget
+	Budget      Budget
 	// Message is sent to the person by Deliveries: a reminder, or a notice about a task; nil: none.
 	Message    *core.NewMessage
 	Deliveries []core.NewDelivery

@@ -64,7 +64,7 @@ type HeadPart struct {
 	// Pages lists the pages of the part; Before is the first message on them if earlier ones are left out. The text of
 	// such a part is not stored with the epoch: readers assemble it from the pages.
 	Before core.MessageID `json:"before,omitempty"`
-	Pages  []core.PageRef `json:"pages,omitempty"`
+	Pages  []PageRef      `json:"pages,omitempty"`
 }
 
 // Shared reports whether the part is the same for many users: it is the gateway's own
@@ -194,9 +194,20 @@ type Prompt struct {
 	Tainted bool
 	Foreign []bool
 	// Cut is the part of the turn's own messages that did not fit into the prompt.
-	Cut core.Cut
+	Cut Cut
 	// Heard: the turn answers a voice note.
 	Heard bool
 	// Files are the attachments of the turn's messages.
 	Files []core.Attachment
+}
+
+// Cut counts the tokens of some messages that are left out, and all of their tokens.
+type Cut struct{ Out, Of int }
+
+// Percent returns the share that is left out, in percent; 0 only if nothing is.
+func (c Cut) Percent() int {
+	if c.Out <= 0 || c.Of <= 0 {
+		return 0
+	}
+	return max(1, c.Out*100/c.Of)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 )
 
 // InboundStore stores inbound events.
@@ -56,7 +57,7 @@ type Append struct {
 	RunAt    time.Time // when the turn may start
 	Paused   bool      // no turn
 	Claim    *Claim    // nil: a worker finds the turn
-	Budget   core.Budget
+	Budget   Budget
 	Window   time.Time // new Window of Identity; zero: unchanged
 	// Thread is the destination; 0: the identity's current one. core.ErrNotFound if it does not exist.
 	Thread core.ThreadID
@@ -111,7 +112,7 @@ type Hold struct {
 	// Code and Delivery are skipped if the address has a code already, or MaxCodes of
 	// its channel are pending. Addresses that end in Origin together have at most
 	// MaxOrigin codes: a new one replaces the oldest. Empty: each address counts alone.
-	Code      *core.Code
+	Code      *effect.Code
 	MaxCodes  int
 	Origin    string
 	MaxOrigin int
@@ -123,7 +124,7 @@ type Hold struct {
 type TurnStore interface {
 	// ClaimTurn claims a due turn job, assigns positions to its inputs and returns the
 	// turn; nil if another worker has the job, it is not due, or nothing is pending.
-	ClaimTurn(ctx context.Context, ref JobRef, c Claim, b core.Budget) (*core.Turn, *Postponed, error)
+	ClaimTurn(ctx context.Context, ref JobRef, c Claim, b Budget) (*core.Turn, *Postponed, error)
 	// JoinTurn makes the next pending messages inputs of a running turn, if they are of its identity and day and may be
 	// joined, and reports whether it did. It updates t. core.ErrFenced if the lease was lost.
 	JoinTurn(ctx context.Context, t *core.Turn, now time.Time) (bool, error)
@@ -135,7 +136,7 @@ type TurnStore interface {
 	Window(ctx context.Context, t *core.Turn, q WindowQuery) (Window, error)
 	// ReserveMore reserves b.Reserve more tokens for a running turn and adds them to t.Reserved; false if the budget
 	// does not allow it. core.ErrFenced if the lease was lost.
-	ReserveMore(ctx context.Context, t *core.Turn, b core.Budget) (bool, error)
+	ReserveMore(ctx context.Context, t *core.Turn, b Budget) (bool, error)
 	// Commit writes a reply and ends the turn. Parked deliveries of its identity follow it. With a claim, the first
 	// delivery is stored as claimed, with its first part sending, and returned. core.ErrFenced if the lease was lost.
 	Commit(ctx context.Context, r Reply, c *Claim) (Committed, error)

@@ -48,7 +48,7 @@ type Window struct {
 	Compressed int64
 	// Pages holds the newest requested pages, oldest first, with the text of their
 	// current form; PagesBefore counts older ones.
-	Pages       []core.Page
+	Pages       []Page
 	PagesBefore int
 }
 
@@ -73,4 +73,19 @@ type Grant struct {
 	PerDay int // limit of all processes together
 	Now    time.Time
 	Until  time.Time // end of the lease on the grant
+}
+
+// Budget bounds a user's turns. Zero limits mean none.
+type Budget struct {
+	TokensPerDay   int
+	Reserve        int       // tokens to reserve for this turn
+	Least          int       // fallback if Reserve is not available; 0: none
+	Day            string    // label of today
+	NextDay        time.Time // when tomorrow begins
+	TurnsPerMinute int
+	// TaskTokensPerDay limits the tokens of tasks, besides TokensPerDay.
+	TaskTokensPerDay int
+	// Closed: no turn of any user begins before this time, as the daily tokens of all
+	// users are used up; zero: they are not.
+	Closed time.Time
 }

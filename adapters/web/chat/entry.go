@@ -13,6 +13,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/text/i18n"
 	"github.com/everthread/everthread/core/text/markup"
 	"github.com/everthread/everthread/core/trust"
@@ -131,7 +132,7 @@ func (r *Room) buttons(v *web.Visit, all []*entry) error {
 	if err != nil {
 		return fmt.Errorf("read questions: %w", err)
 	}
-	questions = slices.DeleteFunc(questions, func(a core.Approval) bool { return !a.Open(v.Now) })
+	questions = slices.DeleteFunc(questions, func(a effect.Approval) bool { return !a.Open(v.Now) })
 	if len(questions) == 0 {
 		return nil
 	}
@@ -158,8 +159,8 @@ func (r *Room) buttons(v *web.Visit, all []*entry) error {
 }
 
 // answersOf returns the buttons of a question.
-func answersOf(language string, a core.Approval, tainted bool) []core.Button {
-	if a.Kind == core.ApproveCall {
+func answersOf(language string, a effect.Approval, tainted bool) []core.Button {
+	if a.Kind == effect.ApproveCall {
 		return trust.YesNoAlways(language, a.Code, !tainted)
 	}
 	return trust.YesNo(language, a.Code, a.Word != "")

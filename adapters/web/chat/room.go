@@ -31,7 +31,7 @@ type Store interface {
 	// Undoable returns the change that the effect Undo would revert, or core.ErrNotFound.
 	Undoable(ctx context.Context, user core.UserID, id int64, now time.Time) (effect.Undoable, error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
-	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
+	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]effect.Approval, error)
 	Referred(ctx context.Context, user core.UserID, identity core.IdentityID, native string) (core.MessageID, error)
 }
 

@@ -26,7 +26,7 @@ type shownRequest struct {
 }
 
 func (r *Room) requests(v *web.Visit, users []core.User) ([]shownRequest, error) {
-	codes, err := r.Store.Codes(v.Context(), core.CodePair, v.Now)
+	codes, err := r.Store.Codes(v.Context(), effects.CodePair, v.Now)
 	if err != nil {
 		return nil, fmt.Errorf("read pairing requests: %w", err)
 	}
@@ -45,7 +45,7 @@ func (r *Room) requests(v *web.Visit, users []core.User) ([]shownRequest, error)
 
 // waits counts the people who wait to be let in.
 func (r *Room) waits(v *web.Visit) (int, string, error) {
-	codes, err := r.Store.Codes(v.Context(), core.CodePair, v.Now)
+	codes, err := r.Store.Codes(v.Context(), effects.CodePair, v.Now)
 	if err != nil {
 		return 0, "", fmt.Errorf("count pairing requests: %w", err)
 	}

@@ -38,7 +38,7 @@ func TestAdmin_requestsAreDecided(t *testing.T) {
 		f.Bob.SignedIn().Get(path).Lacks(t, `class="count"`)
 	}
 	hash := func(code string) string {
-		codes, err := f.Store.Codes(f.Context, core.CodePair, f.Clock.Now())
+		codes, err := f.Store.Codes(f.Context, effect.CodePair, f.Clock.Now())
 		f.Must(err)
 		for _, c := range codes {
 			if c.Hint == code {

@@ -96,7 +96,7 @@ type Store interface {
 	Thread(ctx context.Context, user core.UserID, id core.ThreadID) (core.Thread, error)
 	Turn(ctx context.Context, user core.UserID, id core.TurnID) (core.Turn, *store.Snapshot, error)
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
-	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
+	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]effect.Approval, error)
 
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 	APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error)
@@ -111,8 +111,8 @@ type Store interface {
 
 	User(ctx context.Context, id core.UserID) (core.User, error)
 	FindUsers(ctx context.Context, words string, offset, limit int) (users []core.User, total int, err error)
-	Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error)
-	PutCode(ctx context.Context, c core.Code) error
+	Codes(ctx context.Context, kind effect.CodeKind, now time.Time) ([]effect.Code, error)
+	PutCode(ctx context.Context, c effect.Code) error
 	Deliveries(ctx context.Context, q store.DeliveryQuery) ([]core.Delivery, error)
 	Redeliver(ctx context.Context, user core.UserID, id core.DeliveryID, now time.Time) error
 	QueueStats(ctx context.Context) ([]store.QueueStat, error)
@@ -152,7 +152,7 @@ type Engine interface {
 	// Apps returns the apps to which a link can send a /link code.
 	Apps(ctx context.Context) []core.App
 	// WebLink returns a link that signs a user in, and its code, which is not stored yet.
-	WebLink(user core.UserID) (url string, code core.Code, err error)
+	WebLink(user core.UserID) (url string, code effect.Code, err error)
 	// Export writes all of a user's data as a ZIP file.
 	Export(ctx context.Context, w io.Writer, user core.UserID) error
 	// Delete deletes a user's account, reports progress to tell, and lists the places that a final check found to hold

@@ -178,7 +178,7 @@ func (r *Room) newLink(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	link := effect.NewLink{Code: core.Code{Kind: core.CodeLink, Hash: trust.CodeHash(code), User: v.User.ID,
+	link := effect.NewLink{Code: effect.Code{Kind: effect.CodeLink, Hash: trust.CodeHash(code), User: v.User.ID,
 		Address: door.Address, Name: v.User.Name, Created: v.Now, Expires: v.Now.Add(linkLife)}}
 	if _, err := r.Gateway.Act(v.Context(), v.User.ID, link); err != nil {
 		return v.Refusal(fmt.Errorf("create a code: %w", err))

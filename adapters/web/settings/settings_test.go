@@ -130,7 +130,7 @@ func TestChannels_seenAndChanged(t *testing.T) {
 	if n := strings.Count(page.Body, out); n != 1 {
 		t.Errorf("%d apps warn of browsers that are signed out, want 1", n)
 	}
-	f.Must(f.Store.PutCode(f.Context, core.Code{Kind: core.CodeWeb, Hash: "cli", User: p.User.ID, Created: f.Clock.Now(),
+	f.Must(f.Store.PutCode(f.Context, effect.Code{Kind: effect.CodeWeb, Hash: "cli", User: p.User.ID, Created: f.Clock.Now(),
 		Expires: f.Clock.Now().Add(time.Hour)}))
 	_, err := f.Store.SignIn(f.Context, "cli", store.Session{Hash: "cli", CreatedAt: f.Clock.Now(), UsedAt: f.Clock.Now(),
 		Expires: f.Clock.Now().Add(time.Hour)}, f.Clock.Now())

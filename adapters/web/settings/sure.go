@@ -79,21 +79,21 @@ func (r *Room) askedHere(v *web.Visit, c effect.AccountSubject, at core.Identity
 const recentQuestions = 50
 
 // question returns the open question in this session about a change, or the zero value.
-func (r *Room) question(v *web.Visit, c effect.AccountSubject) (core.Approval, error) {
+func (r *Room) question(v *web.Visit, c effect.AccountSubject) (effect.Approval, error) {
 	c.Session = v.Session.ID
 	subject, err := json.Marshal(c)
 	if err != nil {
-		return core.Approval{}, err
+		return effect.Approval{}, err
 	}
 	all, err := r.Store.Approvals(v.Context(), v.User.ID, 0, recentQuestions)
 	if err != nil {
-		return core.Approval{}, fmt.Errorf("read questions: %w", err)
+		return effect.Approval{}, fmt.Errorf("read questions: %w", err)
 	}
-	n := slices.IndexFunc(all, func(a core.Approval) bool {
-		return a.Kind == core.ApproveAccount && a.Subject == string(subject) && a.Open(v.Now)
+	n := slices.IndexFunc(all, func(a effect.Approval) bool {
+		return a.Kind == effect.ApproveAccount && a.Subject == string(subject) && a.Open(v.Now)
 	})
 	if n < 0 {
-		return core.Approval{}, nil
+		return effect.Approval{}, nil
 	}
 	return all[n], nil
 }

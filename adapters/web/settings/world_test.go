@@ -146,7 +146,7 @@ func (e *fakeEngine) Apps(context.Context) []core.App {
 		{Channel: "matrix", Name: "x", Link: func(string) string { return "javascript:alert(1)" }}}
 }
 
-func (e *fakeEngine) WebLink(user core.UserID) (string, core.Code, error) {
+func (e *fakeEngine) WebLink(user core.UserID) (string, effect.Code, error) {
 	code, stored, err := e.people.NewWebCode(user, 10*time.Minute)
 	return "http://127.0.0.1:8080/signin?code=" + code, stored, err
 }
@@ -319,7 +319,7 @@ func (f *office) asks(name string) string {
 	e := core.Inbound{Address: a, EventID: code, Kind: core.InMessage, Text: "secret of a stranger", Name: name,
 		SentAt: f.Clock.Now(), ReceivedAt: f.Clock.Now()}
 	_, err := f.Store.Hold(f.Context, store.Hold{Event: e, Keep: true, Now: f.Clock.Now(), MaxCodes: 100,
-		Code: &core.Code{Kind: core.CodePair, Hash: trust.CodeHash(code), Hint: code, Address: a, Name: name,
+		Code: &effect.Code{Kind: effect.CodePair, Hash: trust.CodeHash(code), Hint: code, Address: a, Name: name,
 			Created: f.Clock.Now(), Expires: f.Clock.Now().Add(time.Hour)}})
 	f.Must(err)
 	return code

@@ -50,7 +50,7 @@ func (p *Person) Turn() *core.Turn {
 		if ref.User != p.User.ID {
 			continue
 		}
-		t, _, err := p.Store.ClaimTurn(p.Context, ref, claim, core.Budget{})
+		t, _, err := p.Store.ClaimTurn(p.Context, ref, claim, store.Budget{})
 		p.Must(err)
 		if t != nil {
 			return t
@@ -140,7 +140,7 @@ func (p *Person) Deliver(state core.DeliveryState, why string) {
 		if d == nil {
 			continue
 		}
-		_, err = p.Store.FinishPart(p.Context, d, 0, core.PartResult{State: state, Error: why,
+		_, err = p.Store.FinishPart(p.Context, d, 0, store.PartResult{State: state, Error: why,
 			Receipt: core.Receipt{NativeID: rand.Text()}}, p.Clock.Now())
 		p.Must(err)
 	}

@@ -285,7 +285,7 @@ func (w *World) Browser() *http.Client {
 func (p *Person) Code() string {
 	p.T.Helper()
 	code := rand.Text()
-	p.Must(p.Store.PutCode(p.Context, core.Code{Kind: core.CodeWeb, Hash: trust.CodeHash(code), User: p.User.ID,
+	p.Must(p.Store.PutCode(p.Context, effect.Code{Kind: effect.CodeWeb, Hash: trust.CodeHash(code), User: p.User.ID,
 		Address: p.Chat.Address, Created: p.Clock.Now(), Expires: p.Clock.Now().Add(10 * time.Minute)}))
 	return code
 }

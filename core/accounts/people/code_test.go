@@ -62,7 +62,7 @@ func TestOwner_hasTheNameOfTheApp(t *testing.T) {
 		Effects: []core.Effect{effect.SetName{Name: "Owner"}}})
 	must(t, err)
 	for n, c := range []struct{ name, want string }{{"", "Owner"}, {"Ann", "Ann"}, {"Annie", "Ann"}} {
-		must(t, h.Store.PutCode(t.Context(), core.Code{Kind: core.CodeOwner, Hash: trust.CodeHash("CODE"), User: h.owner.ID,
+		must(t, h.Store.PutCode(t.Context(), effect.Code{Kind: effect.CodeOwner, Hash: trust.CodeHash("CODE"), User: h.owner.ID,
 			Created: h.now}))
 		known, err := h.Stranger(t.Context(), core.Inbound{Address: core.Address{Channel: "telegram", Account: "1",
 			External: fmt.Sprint(n)}, Name: c.name, EventID: fmt.Sprint(n), Text: "/start CODE", SentAt: h.now})

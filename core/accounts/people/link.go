@@ -77,7 +77,7 @@ func linkRefusal(language string, l store.Link, now time.Time) string {
 // AskLinks asks users whether the address that used their code is theirs (docs/security.md, "Account changes"). It may
 // run at any time, in any process: each question is asked once.
 func (p *People) AskLinks(ctx context.Context) error {
-	codes, err := p.Codes(ctx, core.CodeLinked, p.Now())
+	codes, err := p.Codes(ctx, effect.CodeLinked, p.Now())
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (p *People) AskLinks(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (p *People) askLink(ctx context.Context, c core.Code) error {
+func (p *People) askLink(ctx context.Context, c effect.Code) error {
 	u, err := p.User(ctx, c.User)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (p *People) askLink(ctx context.Context, c core.Code) error {
 	if err != nil {
 		return err
 	}
-	a := core.Approval{Code: "L" + c.Hash[:8], Kind: core.ApproveLink, Identity: at.ID, Subject: string(subject),
+	a := effect.Approval{Code: "L" + c.Hash[:8], Kind: effect.ApproveLink, Identity: at.ID, Subject: string(subject),
 		AskedAt: now, Expires: c.Expires}
 	if l.Owner {
 		a.Word = trust.OwnerWord
@@ -129,7 +129,7 @@ func (p *People) askLink(ctx context.Context, c core.Code) error {
 }
 
 // question returns the note that asks a user about a at a target.
-func (p *People) question(u core.User, to core.Target, a core.Approval, text string) store.Note {
+func (p *People) question(u core.User, to core.Target, a effect.Approval, text string) store.Note {
 	parts := markup.Parts(text, p.Channels.Capabilities(to.Identity.Address.Channel))
 	d := to.Delivery(core.DeliverNotice, trust.WithButtons(parts, trust.YesNo(p.language(u), a.Code, a.Word != "")))
 	d.Expires = a.Expires
@@ -140,7 +140,7 @@ func (p *People) question(u core.User, to core.Target, a core.Approval, text str
 
 // askedAt returns the identity that is asked: the one that made the code, or if that is a
 // door of ours, the home, else the one that was used last.
-func (p *People) askedAt(ctx context.Context, u core.User, c core.Code) (core.Identity, error) {
+func (p *People) askedAt(ctx context.Context, u core.User, c effect.Code) (core.Identity, error) {
 	ids, err := p.Identities(ctx, u.ID)
 	if err != nil {
 		return core.Identity{}, err

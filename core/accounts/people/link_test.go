@@ -78,7 +78,7 @@ func (h *house) code() string {
 		h.t.Fatalf("got code %q", code)
 	}
 	_, err = h.Store.Note(h.t.Context(), store.Note{User: h.owner.ID, Now: h.now,
-		Effects: []core.Effect{effect.NewLink{Code: core.Code{Hash: trust.CodeHash(code), Address: h.home,
+		Effects: []core.Effect{effect.NewLink{Code: effect.Code{Hash: trust.CodeHash(code), Address: h.home,
 			Created: h.now, Expires: h.now.Add(10 * time.Minute)}}}})
 	must(h.t, err)
 	return code
@@ -125,7 +125,7 @@ func (h *house) said() string {
 		d, err := h.ClaimDelivery(h.t.Context(), ref, store.Claim{Worker: "w", Now: h.now, Until: h.now.Add(time.Minute)})
 		must(h.t, err)
 		all = append(all, written(d.Parts[0].Part))
-		_, err = h.FinishPart(h.t.Context(), d, 0, core.PartResult{State: core.DeliverySent,
+		_, err = h.FinishPart(h.t.Context(), d, 0, store.PartResult{State: core.DeliverySent,
 			Receipt: core.Receipt{NativeID: fmt.Sprint("s", d.ID)}}, h.now)
 		must(h.t, err)
 	}

@@ -36,7 +36,7 @@ type Store interface {
 	store.PeopleStore
 	store.CodeStore
 	store.LinkStore
-	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
+	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]effect.Approval, error)
 	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)
 	Hold(ctx context.Context, h store.Hold) (duplicate bool, err error)
 	Note(ctx context.Context, n store.Note) (store.Noted, error)
@@ -106,7 +106,7 @@ func (p *People) EnsureOwner(ctx context.Context) (core.User, string, error) {
 	if err != nil {
 		return owner, "", err
 	}
-	return owner, code, p.PutCode(ctx, core.Code{Kind: core.CodeOwner, Hash: trust.CodeHash(code),
+	return owner, code, p.PutCode(ctx, effect.Code{Kind: effect.CodeOwner, Hash: trust.CodeHash(code),
 		User: owner.ID, Created: p.Now()})
 }
 
@@ -184,8 +184,8 @@ func startCode(text string) (string, bool) {
 // claimOwner gives the address to the owner if the code is the owner code. It adds the
 // identity before it uses the code up: a repeat after a crash finds it.
 func (p *People) claimOwner(ctx context.Context, in core.Inbound, code string) (bool, error) {
-	codes, err := p.Codes(ctx, core.CodeOwner, p.Now())
-	if err != nil || !slices.ContainsFunc(codes, func(c core.Code) bool { return c.Hash == trust.CodeHash(code) }) {
+	codes, err := p.Codes(ctx, effect.CodeOwner, p.Now())
+	if err != nil || !slices.ContainsFunc(codes, func(c effect.Code) bool { return c.Hash == trust.CodeHash(code) }) {
 		return false, err
 	}
 	ctx = core.WithActor(ctx, core.Actor{Via: core.ViaGateway, At: p.Now()})
@@ -198,7 +198,7 @@ func (p *People) claimOwner(ctx context.Context, in core.Inbound, code string) (
 
 // claimed uses up the code by which the owner got an address, and calls an owner without a name as the app does.
 func (p *People) claimed(ctx context.Context, in core.Inbound, code string) (bool, error) {
-	_, err := p.UseCode(ctx, core.CodeOwner, trust.CodeHash(code), p.Now())
+	_, err := p.UseCode(ctx, effect.CodeOwner, trust.CodeHash(code), p.Now())
 	if err != nil && !errors.Is(err, core.ErrRefused) {
 		return false, err
 	}
@@ -217,7 +217,7 @@ func (p *People) ClaimOwner(ctx context.Context, in core.Inbound, i core.Identit
 	if !ok {
 		return false, nil
 	}
-	codes, err := p.Codes(ctx, core.CodeOwner, p.Now())
+	codes, err := p.Codes(ctx, effect.CodeOwner, p.Now())
 	if err != nil || len(codes) == 0 || codes[0].Hash != trust.CodeHash(code) || codes[0].User == i.User {
 		return false, err
 	}
@@ -265,7 +265,7 @@ func (p *People) admit(ctx context.Context, in core.Inbound) (bool, error) {
 func (p *People) pair(ctx context.Context, in core.Inbound) error {
 	now := p.Now()
 	h := store.Hold{Event: in, Keep: true, Now: now}
-	codes, err := p.Codes(ctx, core.CodePair, now)
+	codes, err := p.Codes(ctx, effect.CodePair, now)
 	if err != nil {
 		return err
 	}
@@ -300,7 +300,7 @@ func (p *People) withCode(h *store.Hold, now time.Time) error {
 		strings.HasPrefix(in.Address.External, "@") {
 		h.Origin, h.MaxOrigin = ":"+server, p.Settings.MaxOrigin
 	}
-	h.Code = &core.Code{Kind: core.CodePair, Hash: trust.CodeHash(code), Hint: code, Address: in.Address, Name: in.Name,
+	h.Code = &effect.Code{Kind: effect.CodePair, Hash: trust.CodeHash(code), Hint: code, Address: in.Address, Name: in.Name,
 		Created: now, Expires: now.Add(p.Settings.CodeLife)}
 	h.Delivery = p.toStranger(in, fmt.Sprintf(say(cmp.Or(in.Language, p.Settings.Language)).Pairing, code))
 	h.Delivery.Expires = h.Code.Expires
@@ -376,9 +376,9 @@ func (p *People) door(ctx context.Context, user core.UserID, channel string) (co
 }
 
 // NewWebCode returns a code that signs a user in to the web page once, and the row to store.
-func (p *People) NewWebCode(user core.UserID, life time.Duration) (string, core.Code, error) {
+func (p *People) NewWebCode(user core.UserID, life time.Duration) (string, effect.Code, error) {
 	code, err := p.Code(linkSigns)
 	now := p.Now()
-	return code, core.Code{Kind: core.CodeWeb, Hash: trust.CodeHash(code), User: user, Created: now,
+	return code, effect.Code{Kind: effect.CodeWeb, Hash: trust.CodeHash(code), User: user, Created: now,
 		Expires: now.Add(life)}, err
 }

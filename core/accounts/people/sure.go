@@ -40,10 +40,10 @@ func (p *People) Sure(ctx context.Context, u core.User, s store.Session, change 
 		return asked, false, err
 	}
 	for _, a := range all {
-		if a.Kind != core.ApproveAccount || a.Subject != string(subject) {
+		if a.Kind != effect.ApproveAccount || a.Subject != string(subject) {
 			continue
 		}
-		if a.State == core.ApprovalYes && now.Before(a.DecidedAt.Add(core.AccountLife)) {
+		if a.State == effect.ApprovalYes && now.Before(a.DecidedAt.Add(core.AccountLife)) {
 			if made, err := p.change(ctx, u, change, a.ID, effects, now); made || err != nil {
 				return asked, made, err
 			}
@@ -111,7 +111,7 @@ func (p *People) askAccount(ctx context.Context, u core.User, s store.Session, c
 	if err != nil {
 		return at, err
 	}
-	a := core.Approval{Code: "A" + code, Kind: core.ApproveAccount, Identity: at.ID, Subject: subject, AskedAt: now,
+	a := effect.Approval{Code: "A" + code, Kind: effect.ApproveAccount, Identity: at.ID, Subject: subject, AskedAt: now,
 		Expires: now.Add(core.ApprovalLife)}
 	to := core.Target{Identity: at, Why: "an identity that was trusted before"}
 	browser := Browser(p.language(u), s.Browser)

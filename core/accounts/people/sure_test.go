@@ -23,7 +23,7 @@ func (h *house) sure(s store.Session, c effect.AccountSubject) (core.Identity, b
 }
 
 // yes approves the newest question.
-func (h *house) yes() core.Approval {
+func (h *house) yes() effect.Approval {
 	h.t.Helper()
 	all, err := h.Store.Approvals(h.t.Context(), h.owner.ID, 0, 1)
 	must(h.t, err)
@@ -159,7 +159,7 @@ func TestSure_yesIsToldToBoth(t *testing.T) {
 	change := effect.AccountSubject{Change: effect.ChangeSignIn, Name: "Bob", User: bob.ID}
 	h.sure(store.Session{ID: 1}, change)
 	h.yes()
-	link := effect.NewWebLink{Code: core.Code{Hash: "link", Created: h.now, Expires: h.now.Add(time.Minute)}}
+	link := effect.NewWebLink{Code: effect.Code{Hash: "link", Created: h.now, Expires: h.now.Add(time.Minute)}}
 	if _, ok, err := h.Sure(ctx, h.owner, store.Session{ID: 1}, change, link); err != nil || !ok {
 		t.Fatalf("got %v, %v", ok, err)
 	}

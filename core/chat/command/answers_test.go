@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -131,8 +132,8 @@ var answers = map[string]struct {
 	"turn-waits":   {failing, "", []string{"/retry", "/stop", "/stop", "/retry"}},
 	"export":       {webPage, "", []string{"/export", "/help export"}},
 	"export-here": {func(w *world) {
-		w.options.NewWebLink = func(user core.UserID) (string, core.Code, error) {
-			return "http://127.0.0.1:8080/signin?code=ABCD", core.Code{Kind: core.CodeWeb, Hash: trust.CodeHash("ABCD"),
+		w.options.NewWebLink = func(user core.UserID) (string, effect.Code, error) {
+			return "http://127.0.0.1:8080/signin?code=ABCD", effect.Code{Kind: effect.CodeWeb, Hash: trust.CodeHash("ABCD"),
 				User: user, Expires: w.now.Add(10 * time.Minute)}, nil
 		}
 	}, "", []string{"/export", "/web"}},
@@ -158,7 +159,7 @@ var answers = map[string]struct {
 	}, "", []string{"/usage"}},
 	"usage-over": {func(w *world) {
 		w.talk(w.ada, "hello")
-		w.budget = core.Budget{TokensPerDay: 100000, Reserve: 1500, Day: "2026-11-19", NextDay: w.now.Add(15 * time.Hour)}
+		w.budget = store.Budget{TokensPerDay: 100000, Reserve: 1500, Day: "2026-11-19", NextDay: w.now.Add(15 * time.Hour)}
 		w.say(w.ada, "and more", true) // its turn has reserved some tokens
 		w.options.Defaults.TokensPerDay = 12000
 	}, "", []string{"/usage"}},
@@ -197,7 +198,7 @@ func (w *world) code(a core.Address, code string) {
 	w.t.Helper()
 	_, u := w.identify(a)
 	_, err := w.Note(w.ctx, store.Note{User: u.ID, Now: w.now,
-		Effects: []core.Effect{effect.NewLink{Code: core.Code{Hash: trust.CodeHash(code), Address: a, Created: w.now,
+		Effects: []core.Effect{effect.NewLink{Code: effect.Code{Hash: trust.CodeHash(code), Address: a, Created: w.now,
 			Expires: w.now.Add(10 * time.Minute)}}}})
 	must(w.t, err)
 }
@@ -206,7 +207,7 @@ func (w *world) code(a core.Address, code string) {
 func (w *world) browser(of, through core.Address) {
 	w.t.Helper()
 	_, u := w.identify(of)
-	must(w.t, w.PutCode(w.ctx, core.Code{Kind: core.CodeWeb, Hash: "link", User: u.ID, Address: through, Created: w.now,
+	must(w.t, w.PutCode(w.ctx, effect.Code{Kind: effect.CodeWeb, Hash: "link", User: u.ID, Address: through, Created: w.now,
 		Expires: w.now.Add(time.Hour)}))
 	_, err := w.SignIn(w.ctx, "link", store.Session{Hash: "session", CreatedAt: w.now, UsedAt: w.now,
 		Expires: w.now.Add(time.Hour)}, w.now)
@@ -269,6 +270,12 @@ func (w *world) record(who core.Address, text string) string {
 	var b strings.Builder
 	b.WriteString(out.Text + "\n")
 	for _, e := range out.Effects {
+		if s, ok := e.(effect.SetSettings); ok { // only what is set
+			said, err := json.Marshal(s.Settings)
+			must(w.t, err)
+			fmt.Fprintf(&b, "-> %T %s\n", e, said)
+			continue
+		}
 		fmt.Fprintf(&b, "-> %T %+v\n", e, e)
 	}
 	return numbered.ReplaceAllString(b.String(), "${1}N")
@@ -482,8 +489,8 @@ func FuzzCommand(f *testing.F) {
 
 // webPage is a world with a web page.
 func webPage(w *world) {
-	w.options.NewWebLink = func(user core.UserID) (string, core.Code, error) {
-		return "https://chat.example/signin?code=ABCD", core.Code{Kind: core.CodeWeb, Hash: trust.CodeHash("ABCD"),
+	w.options.NewWebLink = func(user core.UserID) (string, effect.Code, error) {
+		return "https://chat.example/signin?code=ABCD", effect.Code{Kind: effect.CodeWeb, Hash: trust.CodeHash("ABCD"),
 			User: user, Expires: w.now.Add(10 * time.Minute)}, nil
 	}
 }

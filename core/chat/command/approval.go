@@ -100,37 +100,37 @@ func (c *Commands) answer(ctx context.Context, r *request, a reply) (out core.Ou
 }
 
 // repliedTo returns those of the open questions that a message replies to.
-func (c *Commands) repliedTo(ctx context.Context, r *request, open []core.Approval) ([]core.Approval, error) {
+func (c *Commands) repliedTo(ctx context.Context, r *request, open []effect.Approval) ([]effect.Approval, error) {
 	id, err := c.referred(ctx, r)
-	return slices.DeleteFunc(open, func(q core.Approval) bool { return id == 0 || q.Message != id }), err
+	return slices.DeleteFunc(open, func(q effect.Approval) bool { return id == 0 || q.Message != id }), err
 }
 
 // plainly reports whether a question is answered by a plain yes. One of a turn that read words of others is not: their
 // author may have made the person say yes.
-func (c *Commands) plainly(ctx context.Context, q core.Approval) (bool, error) {
+func (c *Commands) plainly(ctx context.Context, q effect.Approval) (bool, error) {
 	ms, err := c.Store.Messages(ctx, q.User, []core.MessageID{q.Message})
 	return err == nil && !slices.ContainsFunc(ms, func(m core.Message) bool { return m.Tainted }), err
 }
 
 // decide decides a question.
-func (c *Commands) decide(ctx context.Context, r *request, q core.Approval, a reply) (out core.Outcome, ok bool,
+func (c *Commands) decide(ctx context.Context, r *request, q effect.Approval, a reply) (out core.Outcome, ok bool,
 	err error) {
 	yes := !a.no
 	switch q.Kind {
-	case core.ApproveCall:
+	case effect.ApproveCall:
 		return core.Outcome{Decides: &core.Decision{Approval: q.ID, Yes: yes, Always: yes && a.always}}, true, nil
-	case core.ApproveAccount:
+	case effect.ApproveAccount:
 		out = r.say(r.words.AccountNo)
 		if yes {
 			out = r.say(r.words.AccountYes)
 		}
-	case core.ApproveStanding:
+	case effect.ApproveStanding:
 		out, err = c.acceptAlways(ctx, r, q, yes)
-	case core.ApproveTask, core.ApproveResume:
+	case effect.ApproveTask, effect.ApproveResume:
 		out, err = c.acceptTask(ctx, r, q, yes)
-	case core.ApproveJoin:
+	case effect.ApproveJoin:
 		out, err = c.join(r, q, yes)
-	case core.ApproveLink:
+	case effect.ApproveLink:
 		out, err = c.acceptLink(r, q, yes)
 	}
 	decide := effect.Decide{Approval: q.ID, Identity: r.at.ID, Yes: yes, At: r.now}
@@ -140,26 +140,26 @@ func (c *Commands) decide(ctx context.Context, r *request, q core.Approval, a re
 
 // meant returns the question that a reply answers: the one that it names, or the only one, if nothing was said since it
 // was asked.
-func meant(open []core.Approval, passed bool, a reply) (core.Approval, bool) {
+func meant(open []effect.Approval, passed bool, a reply) (effect.Approval, bool) {
 	switch {
 	case a.code != "":
-		open = slices.DeleteFunc(slices.Clone(open), func(q core.Approval) bool { return !strings.EqualFold(q.Code, a.code) })
+		open = slices.DeleteFunc(slices.Clone(open), func(q effect.Approval) bool { return !strings.EqualFold(q.Code, a.code) })
 	case !a.yes && !a.no: // the word that a question requires
-		open = slices.DeleteFunc(slices.Clone(open), func(q core.Approval) bool { return q.Word != a.typed })
+		open = slices.DeleteFunc(slices.Clone(open), func(q effect.Approval) bool { return q.Word != a.typed })
 	}
 	if len(open) != 1 || passed && a.code == "" && (a.yes || a.no && open[0].Word == "") {
-		return core.Approval{}, false
+		return effect.Approval{}, false
 	}
 	return open[0], true
 }
 
-func subject[T any](q core.Approval) (about T, err error) {
+func subject[T any](q effect.Approval) (about T, err error) {
 	err = json.Unmarshal([]byte(q.Subject), &about)
 	return about, err
 }
 
 // join uses a code after its user confirmed the merge.
-func (c *Commands) join(r *request, q core.Approval, yes bool) (core.Outcome, error) {
+func (c *Commands) join(r *request, q effect.Approval, yes bool) (core.Outcome, error) {
 	if !yes {
 		return r.say(r.words.LinkDeclined), nil
 	}
@@ -174,7 +174,7 @@ func (c *Commands) join(r *request, q core.Approval, yes bool) (core.Outcome, er
 }
 
 // acceptLink links the address that used a code, or merges its user, after a yes.
-func (c *Commands) acceptLink(r *request, q core.Approval, yes bool) (core.Outcome, error) {
+func (c *Commands) acceptLink(r *request, q effect.Approval, yes bool) (core.Outcome, error) {
 	l, err := subject[effect.LinkSubject](q)
 	if err != nil {
 		return core.Outcome{}, err
@@ -201,7 +201,7 @@ func (c *Commands) askJoin(r *request, hash string, l store.Link) (core.Outcome,
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	a := core.Approval{Code: "J" + hash[:min(8, len(hash))], Kind: core.ApproveJoin, Identity: r.at.ID,
+	a := effect.Approval{Code: "J" + hash[:min(8, len(hash))], Kind: effect.ApproveJoin, Identity: r.at.ID,
 		Subject: string(subject), AskedAt: r.now, Expires: r.now.Add(core.LinkLife)}
 	who := trust.AddressName(l.Made, l.Name)
 	out := r.sayf(r.words.JoinAsk, who, who)
@@ -221,17 +221,17 @@ func (c *Commands) askJoin(r *request, hash string, l store.Link) (core.Outcome,
 
 // pair lists strangers who ask to be admitted.
 func (c *Commands) pair(ctx context.Context, r *request) (core.Outcome, error) {
-	codes, err := c.Store.Codes(ctx, core.CodePair, r.now)
+	codes, err := c.Store.Codes(ctx, effect.CodePair, r.now)
 	if err != nil || len(codes) == 0 {
 		return r.say(r.words.NoRequests), err
 	}
-	return list(r.words.RequestsTitle, codes, func(code core.Code) string {
+	return list(r.words.RequestsTitle, codes, func(code effect.Code) string {
 		until := code.Expires.In(c.location(r)).Format("15:04")
 		return "- `" + code.Hint + "` · " + who(code) + " · " + fmt.Sprintf(r.words.RequestUntil, code.Address.Channel, until)
 	}, "", fmt.Sprintf(r.words.RequestsMore, codes[0].Hint, codes[0].Hint)), nil
 }
 
-func who(c core.Code) string { return bold(cmp.Or(title(c.Name), c.Address.External)) }
+func who(c effect.Code) string { return bold(cmp.Or(title(c.Name), c.Address.External)) }
 
 func (c *Commands) approve(ctx context.Context, r *request) (core.Outcome, error) {
 	code, name, err := c.requested(ctx, r)
@@ -252,12 +252,12 @@ func (c *Commands) deny(ctx context.Context, r *request) (core.Outcome, error) {
 }
 
 // requested returns the request whose code begins the argument, and the rest of the argument; nil if there is none.
-func (c *Commands) requested(ctx context.Context, r *request) (*core.Code, string, error) {
+func (c *Commands) requested(ctx context.Context, r *request) (*effect.Code, string, error) {
 	f := strings.Fields(r.arg)
 	if len(f) == 0 {
 		return nil, "", nil
 	}
-	codes, err := c.Store.Codes(ctx, core.CodePair, r.now)
+	codes, err := c.Store.Codes(ctx, effect.CodePair, r.now)
 	for _, code := range codes {
 		if code.Hash == trust.CodeHash(f[0]) {
 			return &code, title(strings.Join(f[1:], " ")), err

@@ -35,7 +35,7 @@ type Store interface {
 	LinkCode(ctx context.Context, hash string, a core.Address, now time.Time) (store.Link, error)
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 	OpenApprovals(ctx context.Context, user core.UserID, identity core.IdentityID,
-		now time.Time) (open []core.Approval, passed bool, err error)
+		now time.Time) (open []effect.Approval, passed bool, err error)
 	Audit(ctx context.Context, q store.AuditQuery) ([]audit.Row, error)
 	APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error)
 	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]store.Session, error)
@@ -43,7 +43,7 @@ type Store interface {
 	Loops(ctx context.Context, user core.UserID, limit int) ([]core.Loop, error)
 	SpeechTrouble(ctx context.Context, user core.UserID) (cause string, since time.Time, err error)
 	Messages(ctx context.Context, user core.UserID, ids []core.MessageID) ([]core.Message, error)
-	Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error)
+	Codes(ctx context.Context, kind effect.CodeKind, now time.Time) ([]effect.Code, error)
 	UsageOf(ctx context.Context, user core.UserID, day string) (used, reserved int, err error)
 	UsageDays(ctx context.Context, user core.UserID, from, through string) ([]store.UsageDay, error)
 	Timeline(ctx context.Context, q store.TimelineQuery) (ms []core.Message, more bool, err error)
@@ -58,7 +58,7 @@ type Options struct {
 	// NewCode returns a code for /link; nil: linking is not available.
 	NewCode func() (string, error)
 	// NewWebLink returns a link that signs a user in to the web page, and its code to store; nil: there is no web page.
-	NewWebLink func(user core.UserID) (url string, code core.Code, err error)
+	NewWebLink func(user core.UserID) (url string, code effect.Code, err error)
 	Search     Searcher
 	Memory     Memory
 	Standing   Standing

@@ -193,7 +193,7 @@ func TestStop_endsAWaitingTurn(t *testing.T) {
 		Now: w.now, RunAt: w.now, Messages: []core.NewMessage{{Role: core.RoleUser, Kind: core.KindChat,
 			Text: "hello?", SentAt: w.now, Day: dayOf(u.Settings, w.now)}},
 		Claim:  &store.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)},
-		Budget: core.Budget{TokensPerDay: 1000, Reserve: 600, Day: "2026-11-19", NextDay: w.now.Add(time.Hour)}})
+		Budget: store.Budget{TokensPerDay: 1000, Reserve: 600, Day: "2026-11-19", NextDay: w.now.Add(time.Hour)}})
 	must(t, err)
 	must(t, w.RetryTurn(w.ctx, out.Turn, w.now.Add(time.Hour), "the model is down"))
 	w.send(w.ada, "/stop")

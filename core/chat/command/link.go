@@ -115,7 +115,7 @@ func (c *Commands) newLink(r *request) (core.Outcome, error) {
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	return r.sayf(r.words.LinkCode, code, code).With(effect.NewLink{Code: core.Code{Kind: core.CodeLink,
+	return r.sayf(r.words.LinkCode, code, code).With(effect.NewLink{Code: effect.Code{Kind: effect.CodeLink,
 		Hash: trust.CodeHash(code), Address: r.at.Address, Name: r.at.Name, Created: r.now,
 		Expires: r.now.Add(core.LinkLife)}}), nil
 }

@@ -251,7 +251,7 @@ func (c *Commands) removeAlways(ctx context.Context, r *request, ids []int64) (c
 }
 
 // acceptAlways answers a proposal of the assistant.
-func (c *Commands) acceptAlways(ctx context.Context, r *request, q core.Approval, yes bool) (core.Outcome, error) {
+func (c *Commands) acceptAlways(ctx context.Context, r *request, q effect.Approval, yes bool) (core.Outcome, error) {
 	s, err := subject[effect.StandingSubject](q)
 	if err != nil {
 		return core.Outcome{}, err

@@ -101,7 +101,7 @@ func (w *world) propose(a core.Address, code string, texts ...string) core.Messa
 	_, err = w.Commit(w.ctx, store.Reply{Turn: turn, State: core.TurnDone, Now: w.now, Day: "2026-11-19",
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: "Always?", Tokens: 5,
 			SentAt: w.now}},
-		Effects: []core.Effect{effect.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveStanding,
+		Effects: []core.Effect{effect.AskApproval{Approval: effect.Approval{Code: code, Kind: effect.ApproveStanding,
 			Identity: turn.Identity, Turn: turn.ID, Subject: string(subject), AskedAt: w.now,
 			Expires: w.now.Add(core.ApprovalLife)}}}}, nil)
 	must(w.t, err)

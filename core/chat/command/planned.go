@@ -213,7 +213,7 @@ func (c *Commands) resumeTask(ctx context.Context, r *request, id core.PlanID) (
 }
 
 // acceptTask answers a proposal of the assistant, or the question whether to resume a failed task.
-func (c *Commands) acceptTask(ctx context.Context, r *request, q core.Approval, yes bool) (core.Outcome, error) {
+func (c *Commands) acceptTask(ctx context.Context, r *request, q effect.Approval, yes bool) (core.Outcome, error) {
 	s, err := subject[effect.TaskSubject](q)
 	if err != nil {
 		return core.Outcome{}, err

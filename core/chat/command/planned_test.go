@@ -14,7 +14,7 @@ import (
 )
 
 // proposeTasks stores a reply that asks a user about tasks.
-func (w *world) proposeTasks(a core.Address, s effect.TaskSubject, kind core.ApprovalKind) {
+func (w *world) proposeTasks(a core.Address, s effect.TaskSubject, kind effect.ApprovalKind) {
 	w.t.Helper()
 	turn := w.say(a, "please", true).Turn
 	subject, err := json.Marshal(s)
@@ -22,7 +22,7 @@ func (w *world) proposeTasks(a core.Address, s effect.TaskSubject, kind core.App
 	_, err = w.Commit(w.ctx, store.Reply{Turn: turn, State: core.TurnDone, Now: w.now, Day: "2026-11-19",
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: "Shall I?", Tokens: 5,
 			SentAt: w.now}},
-		Effects: []core.Effect{effect.AskApproval{Approval: core.Approval{Code: "P1", Kind: kind, Identity: turn.Identity,
+		Effects: []core.Effect{effect.AskApproval{Approval: effect.Approval{Code: "P1", Kind: kind, Identity: turn.Identity,
 			Turn: turn.ID, Subject: string(subject), AskedAt: w.now, Expires: w.now.Add(core.ApprovalLife)}}}}, nil)
 	must(w.t, err)
 }
@@ -64,7 +64,7 @@ func TestProposedTask_isSetByAYes(t *testing.T) {
 			w.proposeTasks(w.bo, effect.TaskSubject{Source: 1, Tasks: []effect.ProposedTask{
 				{Text: "mail Ana", Due: w.now.Add(30 * time.Minute), Zone: "UTC", Tainted: true},
 				{Text: "tell the news", Due: w.now.Add(time.Minute), Cron: "0 9 * * *", Zone: "UTC", Tainted: true}}},
-				core.ApproveTask)
+				effect.ApproveTask)
 			w.now = w.now.Add(c.after)
 			if out := w.said(w.bo, c.said); !strings.Contains(out, c.want) {
 				t.Errorf("got %q, want %q", out, c.want)
@@ -96,7 +96,7 @@ func TestTaskResume_byAYes(t *testing.T) {
 	_, err := w.Note(w.ctx, store.Note{User: u.ID, Now: w.now,
 		Effects: []core.Effect{effect.PausePlan{Plan: k.ID, At: w.now}}})
 	must(t, err)
-	w.proposeTasks(w.bo, effect.TaskSubject{Resume: k.ID}, core.ApproveResume)
+	w.proposeTasks(w.bo, effect.TaskSubject{Resume: k.ID}, effect.ApproveResume)
 	if out := w.said(w.bo, "no"); !strings.Contains(out, "stays paused") {
 		t.Errorf("no: %q", out)
 	}
@@ -104,7 +104,7 @@ func TestTaskResume_byAYes(t *testing.T) {
 		w.tasksOf(w.bo)[0].State != core.PlanPaused {
 		t.Errorf("after a no: %q", list)
 	}
-	w.proposeTasks(w.bo, effect.TaskSubject{Resume: k.ID}, core.ApproveResume)
+	w.proposeTasks(w.bo, effect.TaskSubject{Resume: k.ID}, effect.ApproveResume)
 	if out := w.said(w.bo, "yes"); !strings.Contains(out, "Resumed:") || w.tasksOf(w.bo)[0].State != core.PlanActive {
 		t.Errorf("yes: %q", out)
 	}

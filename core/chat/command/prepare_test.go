@@ -111,7 +111,7 @@ func (w *world) finish(state core.DeliveryState) {
 		must(w.t, err)
 		d, err := w.ClaimDelivery(w.ctx, refs[0], store.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
 		must(w.t, err)
-		_, err = w.FinishPart(w.ctx, d, 0, core.PartResult{State: state, Error: "no"}, w.now)
+		_, err = w.FinishPart(w.ctx, d, 0, store.PartResult{State: state, Error: "no"}, w.now)
 		must(w.t, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/chat/command"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/llm/tokens"
 	"github.com/everthread/everthread/core/memory/items"
 	"github.com/everthread/everthread/core/memory/standing"
@@ -38,8 +39,8 @@ type world struct {
 	language string
 	ada, bo  core.Address // the owner and a member
 	n        int
-	quote    *core.Quote // the message that the next command replies to
-	budget   core.Budget // of claimed turns
+	quote    *core.Quote  // the message that the next command replies to
+	budget   store.Budget // of claimed turns
 }
 
 func newWorld(t testing.TB, language string) *world {
@@ -156,7 +157,7 @@ func (w *world) deliver() (native string) {
 		d, err := w.ClaimDelivery(w.ctx, ref, store.Claim{Worker: "w", Now: w.now, Until: w.now.Add(time.Minute)})
 		must(w.t, err)
 		native = fmt.Sprintf("n%d", w.n)
-		_, err = w.FinishPart(w.ctx, d, 0, core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: native}},
+		_, err = w.FinishPart(w.ctx, d, 0, store.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: native}},
 			w.now)
 		must(w.t, err)
 	}
@@ -214,7 +215,7 @@ func (w *world) stranger(name, external, code string) {
 	e := w.event(a, "let me in, says "+name)
 	e.Name = name
 	_, err := w.Hold(w.ctx, store.Hold{Event: e, Keep: true, Now: w.now,
-		Code: &core.Code{Kind: core.CodePair, Hash: trust.CodeHash(code), Hint: code,
+		Code: &effect.Code{Kind: effect.CodePair, Hash: trust.CodeHash(code), Hint: code,
 			Address: a, Name: name, Created: w.now, Expires: w.now.Add(time.Hour)}})
 	must(w.t, err)
 }

@@ -44,7 +44,7 @@ func project(t testing.TB, exchanges int) *shelf {
 var namedIn = regexp.MustCompile(`(?m)^#(\d+)(?:–#(\d+))?: `)
 
 // unnamed returns the user's messages on a page that its text does not name.
-func (s *shelf) unnamed(p core.Page, text string) (out []core.MessageID) {
+func (s *shelf) unnamed(p store.Page, text string) (out []core.MessageID) {
 	named := map[core.MessageID]bool{}
 	for _, m := range namedIn.FindAllStringSubmatch(text, -1) {
 		from, _ := strconv.Atoi(m[1])
@@ -72,12 +72,12 @@ func TestFit_namesEveryUserMessage(t *testing.T) {
 	s.covered(w)
 	code := 0
 	for _, p := range s.pages {
-		for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
+		for tier := store.TierOlder; tier <= store.MaxTier; tier++ {
 			text := p.Forms[tier].Text
 			if out := s.unnamed(p, text); len(out) > 0 {
 				t.Fatalf("tier %d does not name %v:\n%s", tier, out, text)
 			}
-			if tier > core.TierOlder && p.Forms[tier].Tokens > p.Forms[tier-1].Tokens {
+			if tier > store.TierOlder && p.Forms[tier].Tokens > p.Forms[tier-1].Tokens {
 				t.Errorf("tier %d is longer than the one before", tier)
 			}
 			for _, m := range s.messages {
@@ -87,7 +87,7 @@ func TestFit_namesEveryUserMessage(t *testing.T) {
 				code++
 				block := m.Text[strings.Index(m.Text, "```") : strings.LastIndex(m.Text, "```")+3]
 				if whole := strings.Contains(text, block); !whole &&
-					(tier < core.TierKernel || !strings.Contains(text, fmt.Sprintf("see #%d]", m.ID))) {
+					(tier < store.TierKernel || !strings.Contains(text, fmt.Sprintf("see #%d]", m.ID))) {
 					t.Fatalf("tier %d has neither the code of message %d nor a mark of it:\n%s", tier, m.ID, text)
 				}
 			}
@@ -113,7 +113,7 @@ func TestFit_anyBudget(t *testing.T) {
 			after := s.pages[len(s.pages)-1].End + 1
 			size, _ := s.Weight(t.Context(), 1, 1, after)
 			size += head
-			tiers := map[core.Tier]int{}
+			tiers := map[store.Tier]int{}
 			for _, p := range s.pages {
 				size += p.Forms[p.Tier].Tokens + 1
 				tiers[p.Tier]++
@@ -144,7 +144,7 @@ func TestFit_onlyTheOldest(t *testing.T) {
 	w.Take(t.Context(), store.JobRef{})
 	s.covered(w)
 	if n := len(s.pages); n == 0 || slices.ContainsFunc(s.pages,
-		func(p core.Page) bool { return p.Tier != core.TierOlder }) {
+		func(p store.Page) bool { return p.Tier != store.TierOlder }) {
 		t.Fatalf("%d pages, want some, all of the first tier", n)
 	}
 	last := s.pages[len(s.pages)-1]
@@ -162,7 +162,7 @@ func TestForms_forwardedWordsAreNotTheUsers(t *testing.T) {
 	w := newWorker(t, s)
 	w.Settings.Budget = 4000
 	w.Take(t.Context(), store.JobRef{})
-	text := s.pages[0].Forms[core.TierOlder].Text
+	text := s.pages[0].Forms[store.TierOlder].Text
 	if !strings.Contains(text, "\n#1 (forwarded): Boat 0") || strings.Contains(text, "Eve") ||
 		!strings.Contains(text, "#3 me: yes, sell it all\n```\n#") {
 		t.Errorf("got page\n%s", text)

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 )
 
 // State is the origin of a form.
@@ -38,7 +39,7 @@ type Form struct {
 }
 
 // Forms are those of a message at each tier; 0 is not used.
-type Forms [core.MaxTier + 1]Form
+type Forms [store.MaxTier + 1]Form
 
 // Compressor makes the forms of messages. It is safe for concurrent use if its tokenizer is.
 type Compressor struct{ tokens core.Tokenizer }
@@ -55,14 +56,14 @@ func (c *Compressor) Forms(m *core.Message, repeats []Repeat) Forms {
 	case m.Redacted || strings.TrimSpace(m.Text) == "":
 	case m.Role == core.RoleUser:
 		whole := d.deduplicated()
-		texts = Forms{core.TierOlder: whole, core.TierPoints: whole, core.TierLight: d.light(), core.TierKernel: d.kernel()}
+		texts = Forms{store.TierOlder: whole, store.TierPoints: whole, store.TierLight: d.light(), store.TierKernel: d.kernel()}
 	case m.Role == core.RoleAssistant:
 		points := d.points()
-		texts = Forms{core.TierOlder: d.conclusions(), core.TierPoints: points, core.TierLight: points,
-			core.TierKernel: points}
+		texts = Forms{store.TierOlder: d.conclusions(), store.TierPoints: points, store.TierLight: points,
+			store.TierKernel: points}
 	}
 	last := Form{Text: m.Text, State: Raw, Tokens: d.total}
-	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
+	for tier := store.TierOlder; tier <= store.MaxTier; tier++ {
 		f := &texts[tier]
 		if f.Tokens = c.tokens.Count(f.Text); f.Text == last.Text || f.Text != "" && f.Tokens >= last.Tokens {
 			*f = last

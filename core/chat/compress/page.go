@@ -16,10 +16,10 @@ import (
 
 // page makes a page of consecutive messages of one day, with its fingerprints and references.
 func (r *round) page(ctx context.Context, ms []core.Message) (store.PutPages, error) {
-	p := core.Page{User: r.job.User, Thread: r.thread, Messages: len(ms), Tier: core.TierOlder}
+	p := store.Page{User: r.job.User, Thread: r.thread, Messages: len(ms), Tier: store.TierOlder}
 	out := store.PutPages{Repeats: map[core.MessageID][]core.MessageID{}}
 	zone := r.user.Settings.Location(r.Calendar.Zone)
-	texts := [core.MaxTier + 1]sheet{}
+	texts := [store.MaxTier + 1]sheet{}
 	for i := range ms {
 		m := &ms[i]
 		p.Segment, p.Start, p.End = m.Segment, cmp.Or(p.Start, m.Position), m.Position
@@ -33,13 +33,13 @@ func (r *round) page(ctx context.Context, ms []core.Message) (store.PutPages, er
 			texts[tier].add(m, form, zone)
 		}
 	}
-	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
+	for tier := store.TierOlder; tier <= store.MaxTier; tier++ {
 		p.Forms[tier] = texts[tier].form(r.Compressor)
-		if before := p.Forms[tier-1]; tier > core.TierOlder && p.Forms[tier].Tokens > before.Tokens {
+		if before := p.Forms[tier-1]; tier > store.TierOlder && p.Forms[tier].Tokens > before.Tokens {
 			p.Forms[tier] = before // marks for many short messages are longer than these
 		}
 	}
-	out.Pages = []core.Page{p}
+	out.Pages = []store.Page{p}
 	return out, nil
 }
 
@@ -48,7 +48,7 @@ type sheet struct {
 	text        strings.Builder
 	user        strings.Builder // the user's lines only
 	date        string
-	f           core.PageForm
+	f           store.PageForm
 	first, last core.MessageID // of the user's omitted messages
 }
 
@@ -124,7 +124,7 @@ func (s *sheet) mark() {
 	s.text.WriteString(": " + left)
 }
 
-func (s *sheet) form(c *Compressor) core.PageForm {
+func (s *sheet) form(c *Compressor) store.PageForm {
 	s.mark()
 	s.f.Text = s.text.String()
 	s.f.Tokens, s.f.UserTokens = c.tokens.Count(s.f.Text), c.tokens.Count(s.user.String())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/chat/compress"
+	"github.com/everthread/everthread/core/store"
 )
 
 // part is a piece of a generated message.
@@ -72,7 +73,7 @@ func TestForms_neverAlterQuotesAndCode(t *testing.T) {
 				if tier == 0 || !p.fixed || strings.Contains(f.Text, p.text) {
 					continue
 				}
-				if tier < int(core.TierKernel) {
+				if tier < int(store.TierKernel) {
 					t.Fatalf("tier %d lost %q:\n%s\n--- of\n%s", tier, p.text, f.Text, m.Text)
 				}
 				if f.Text != "" && !strings.Contains(f.Text, "see #17]") && !strings.Contains(f.Text, "…") {
@@ -93,7 +94,7 @@ func TestForms_shrink(t *testing.T) {
 		m.Role = rapid.SampledFrom([]core.Role{core.RoleUser, core.RoleAssistant, core.RoleTool}).Draw(t, "role")
 		forms := c.Forms(&m, nil)
 		most := counter().Count(m.Text)
-		for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
+		for tier := store.TierOlder; tier <= store.MaxTier; tier++ {
 			f := forms[tier]
 			if f.Tokens != count(f.Text) || f.Tokens > most {
 				t.Fatalf("tier %d: %d tokens, counted %d, at most %d\n%s", tier, f.Tokens, count(f.Text), most, f.Text)
@@ -126,7 +127,7 @@ func TestForms_inventNothing(t *testing.T) {
 		m, _ := drawMessage(t)
 		m.Role = rapid.SampledFrom([]core.Role{core.RoleUser, core.RoleAssistant}).Draw(t, "role")
 		forms := c.Forms(&m, nil)
-		for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
+		for tier := store.TierOlder; tier <= store.MaxTier; tier++ {
 			text := marks.ReplaceAllString(forms[tier].Text, "")
 			for _, n := range numbers.FindAllString(text, -1) {
 				if !strings.Contains(m.Text, n) {
@@ -166,7 +167,7 @@ func TestRepeats_giveThePieceBack(t *testing.T) {
 		for _, r := range c.Repeats("see here:\n\n"+b, map[int][]compress.Candidate{1: {{Message: 42, Piece: 0, Text: a}}}) {
 			checkRepeat(t, r, a, b)
 			m := core.Message{ID: 50, Role: core.RoleUser, Text: "see here:\n\n" + b}
-			f := c.Forms(&m, []compress.Repeat{r})[core.TierOlder]
+			f := c.Forms(&m, []compress.Repeat{r})[store.TierOlder]
 			if f.State != compress.Reference || !strings.Contains(f.Text, "message #42") {
 				t.Fatalf("got form %+v, want a reference", f)
 			}
@@ -234,7 +235,7 @@ func TestForms_repeats(t *testing.T) {
 	candidates := map[int][]compress.Candidate{1: {{Message: 42, Piece: 1, Text: old.Text}},
 		3: {{Message: 42, Piece: 1, Text: old.Text}}}
 	forms := c.Forms(&m, c.Repeats(text, candidates))
-	older := forms[core.TierOlder]
+	older := forms[store.TierOlder]
 	if older.State != compress.Reference {
 		t.Errorf("got form %+v", older)
 	}
@@ -244,7 +245,7 @@ func TestForms_repeats(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, older.Text)
 		}
 	}
-	if kernel := forms[core.TierKernel].Text; !strings.Contains(kernel, "3 May") || !strings.Contains(kernel, "…") {
+	if kernel := forms[store.TierKernel].Text; !strings.Contains(kernel, "3 May") || !strings.Contains(kernel, "…") {
 		t.Errorf("got kernel %q", kernel)
 	}
 }
@@ -257,14 +258,14 @@ func TestFit_usersWordsLast(t *testing.T) {
 		strings.Repeat("There is much to say about flats, and the weather is nice. ", 12) + "I decided to take the train at 7:42."
 	user := c.Forms(&core.Message{ID: 1, Role: core.RoleUser, Text: text}, nil)
 	assistant := c.Forms(&core.Message{ID: 2, Role: core.RoleAssistant, Text: text}, nil)
-	if user[core.TierOlder].Text != text || user[core.TierPoints].Text != text ||
-		user[core.TierLight].Tokens >= user[core.TierPoints].Tokens ||
-		user[core.TierKernel].Tokens > user[core.TierLight].Tokens {
+	if user[store.TierOlder].Text != text || user[store.TierPoints].Text != text ||
+		user[store.TierLight].Tokens >= user[store.TierPoints].Tokens ||
+		user[store.TierKernel].Tokens > user[store.TierLight].Tokens {
 		t.Errorf("the user's: %+v", user)
 	}
-	if assistant[core.TierOlder].Tokens >= count(text)/2 || assistant[core.TierPoints].Text == "" ||
-		assistant[core.TierPoints].Tokens >= assistant[core.TierOlder].Tokens ||
-		assistant[core.TierKernel] != assistant[core.TierPoints] {
+	if assistant[store.TierOlder].Tokens >= count(text)/2 || assistant[store.TierPoints].Text == "" ||
+		assistant[store.TierPoints].Tokens >= assistant[store.TierOlder].Tokens ||
+		assistant[store.TierKernel] != assistant[store.TierPoints] {
 		t.Errorf("the assistant's: %+v", assistant)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/chat/compress"
 	"github.com/everthread/everthread/core/chat/compress/compresstest"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/internal/fulltest"
 )
 
@@ -34,7 +35,7 @@ func TestUnseenFacts(t *testing.T) {
 			m := ms[i]
 			m.Text = insert(m.Text, parts[1], n)
 			said[role]++
-			if strings.Contains(c.Forms(&m, nil)[core.TierKernel].Text, parts[2]) {
+			if strings.Contains(c.Forms(&m, nil)[store.TierKernel].Text, parts[2]) {
 				kept[role]++
 			}
 		}

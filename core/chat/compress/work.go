@@ -56,7 +56,7 @@ type round struct {
 	job    *store.Job
 	thread core.ThreadID
 	user   core.User
-	pages  []core.Page // all of the thread, in order
+	pages  []store.Page // all of the thread, in order
 	edits  int64
 	head   int // tokens of the prompt before its pages
 	made   int // pages
@@ -140,7 +140,7 @@ func (r *round) onward(ctx context.Context) error {
 	}
 	over := raw - r.goal()
 	for i := range r.pages {
-		over += r.pages[i].Forms[core.TierOlder].Tokens + 1
+		over += r.pages[i].Forms[store.TierOlder].Tokens + 1
 	}
 	for over > 0 {
 		ms, err := r.Store.Between(ctx, r.job.User, r.thread, r.after(), until, pageMessages)
@@ -157,7 +157,7 @@ func (r *round) onward(ctx context.Context) error {
 		}
 		page := next.Pages[0]
 		r.pages = append(r.pages, page)
-		over += page.Forms[core.TierOlder].Tokens + 1 - page.Original - 4*len(ms)
+		over += page.Forms[store.TierOlder].Tokens + 1 - page.Original - 4*len(ms)
 	}
 	return nil
 }
@@ -198,9 +198,9 @@ func (r *round) newest(ctx context.Context) (int64, error) {
 }
 
 // tiers returns the tiers to change so that all pages fit beside the messages after them.
-func (r *round) tiers(ctx context.Context) (map[core.PageID]core.Tier, error) {
+func (r *round) tiers(ctx context.Context) (map[store.PageID]store.Tier, error) {
 	raw, err := r.weight(ctx)
-	out := map[core.PageID]core.Tier{}
+	out := map[store.PageID]store.Tier{}
 	for i, tier := range Fit(r.pages, r.goal()-raw) {
 		if p := &r.pages[i]; p.Tier != tier {
 			out[p.ID] = tier
@@ -225,14 +225,14 @@ func (r *round) after() int64 {
 // Fit returns the tier of each page, in order from the oldest, with which all pages
 // take at most room tokens: the older the shorter, and none shorter than necessary. If
 // they do not fit in the last tier, the builder of the prompt leaves some out.
-func Fit(pages []core.Page, room int) []core.Tier {
-	out := make([]core.Tier, len(pages))
+func Fit(pages []store.Page, room int) []store.Tier {
+	out := make([]store.Tier, len(pages))
 	total := 0
 	for i := range pages {
-		out[i] = core.TierOlder
-		total += pages[i].Forms[core.TierOlder].Tokens + 1
+		out[i] = store.TierOlder
+		total += pages[i].Forms[store.TierOlder].Tokens + 1
 	}
-	for tier := core.TierOlder + 1; tier <= core.MaxTier; tier++ {
+	for tier := store.TierOlder + 1; tier <= store.MaxTier; tier++ {
 		for i := range pages {
 			if total <= room {
 				return out

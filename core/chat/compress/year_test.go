@@ -30,29 +30,29 @@ func TestYear(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t)
 	ms := year()
-	raw, sizes := tally{}, [core.MaxTier + 1]tally{{}, {}, {}, {}, {}}
+	raw, sizes := tally{}, [store.MaxTier + 1]tally{{}, {}, {}, {}, {}}
 	shown := compressYear(ms)
 	for i := range ms {
 		raw[ms[i].Role] += ms[i].Tokens
-		for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
+		for tier := store.TierOlder; tier <= store.MaxTier; tier++ {
 			sizes[tier][ms[i].Role] += shown[i][tier].Tokens
 		}
 	}
 	t.Logf("raw: %d of users, %d of assistants", raw[core.RoleUser], raw[core.RoleAssistant])
-	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
+	for tier := store.TierOlder; tier <= store.MaxTier; tier++ {
 		t.Logf("tier %d: %d of users (%.2f), %d of assistants (%.3f)", tier, sizes[tier][core.RoleUser],
 			ratio(sizes[tier], raw, core.RoleUser), sizes[tier][core.RoleAssistant], ratio(sizes[tier], raw, core.RoleAssistant))
 	}
-	kernel := sizes[core.TierKernel]
+	kernel := sizes[store.TierKernel]
 	if kernel.sum() > 80_000 || kernel[core.RoleUser]*4 < kernel.sum()*3 {
 		t.Errorf("the kernels take %d tokens, %d of them users'; want at most 80,000, three in four of them users'",
 			kernel.sum(), kernel[core.RoleUser])
 	}
 	lost := map[core.Role]int{}
 	for _, n := range compresstest.Needles() {
-		if !strings.Contains(shown[n.Message-1][core.TierKernel].Text, n.Words) {
+		if !strings.Contains(shown[n.Message-1][store.TierKernel].Text, n.Words) {
 			lost[n.Role]++
-			t.Logf("lost: %s (%s) in %q", n.Question, n.Words, excerpt(shown[n.Message-1][core.TierKernel].Text))
+			t.Logf("lost: %s (%s) in %q", n.Question, n.Words, excerpt(shown[n.Message-1][store.TierKernel].Text))
 		}
 	}
 	if lost[core.RoleUser] > 2 || lost[core.RoleAssistant] > 10 {

@@ -37,16 +37,16 @@ func (g *Gateway) decide(ctx context.Context, u core.User, i core.Identity, e co
 
 // asking collects the questions that are stored with a turn's reply.
 type asking struct {
-	approvals []core.Approval
+	approvals []effect.Approval
 	buttons   []core.Button      // of the first question
 	elsewhere []core.NewDelivery // questions that another identity gets
 }
 
 // newApproval returns a question of a turn. Prefix tells apart the codes of its questions.
-func newApproval(t *core.Turn, prefix string, kind core.ApprovalKind, subject any,
-	now time.Time) (core.Approval, error) {
+func newApproval(t *core.Turn, prefix string, kind effect.ApprovalKind, subject any,
+	now time.Time) (effect.Approval, error) {
 	s, err := json.Marshal(subject)
-	return core.Approval{Code: fmt.Sprintf("%s%d", prefix, t.ID), Kind: kind, Identity: t.Identity, Turn: t.ID,
+	return effect.Approval{Code: fmt.Sprintf("%s%d", prefix, t.ID), Kind: kind, Identity: t.Identity, Turn: t.ID,
 		Subject: string(s), AskedAt: now, Expires: now.Add(core.ApprovalLife)}, err
 }
 
@@ -56,7 +56,7 @@ func (g *Gateway) question(ctx context.Context, t *core.Turn, u core.User, a *co
 	if a.Question == nil {
 		return q, nil
 	}
-	ask, err := newApproval(t, "T", core.ApproveCall, effect.CallSubject{Call: a.Question.Call}, now)
+	ask, err := newApproval(t, "T", effect.ApproveCall, effect.CallSubject{Call: a.Question.Call}, now)
 	if err != nil {
 		return q, err
 	}
@@ -72,7 +72,7 @@ func (g *Gateway) question(ctx context.Context, t *core.Turn, u core.User, a *co
 
 // ask adds a question to those of a turn, and returns its text for the turn's answer. In a program's turn the question
 // goes to another identity of the user; without one it is not asked. always: the tool may be allowed for longer.
-func (g *Gateway) ask(ctx context.Context, t *core.Turn, u core.User, q *asking, a core.Approval,
+func (g *Gateway) ask(ctx context.Context, t *core.Turn, u core.User, q *asking, a effect.Approval,
 	text string, always bool) (string, error) {
 	language := g.language(u.Settings)
 	buttons := trust.YesNoAlways(language, a.Code, always)
@@ -118,7 +118,7 @@ func (g *Gateway) askedElsewhere(ctx context.Context, u core.User) (core.Target,
 
 // askAlso adds a question about proposals to the end of an answer.
 func (g *Gateway) askAlso(ctx context.Context, t *core.Turn, u core.User, a *core.Answer, q *asking,
-	ask core.Approval, text string) error {
+	ask effect.Approval, text string) error {
 	w := say(g.language(u.Settings))
 	switch {
 	case len(q.approvals) > 0:

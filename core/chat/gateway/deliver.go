@@ -80,7 +80,7 @@ func (g *Gateway) send(ctx context.Context, d *core.Delivery) {
 }
 
 // finishPart stores the outcome of a part, and reports whether the next one may be sent now.
-func (g *Gateway) finishPart(ctx context.Context, d *core.Delivery, n int, r core.PartResult) (more bool, err error) {
+func (g *Gateway) finishPart(ctx context.Context, d *core.Delivery, n int, r store.PartResult) (more bool, err error) {
 	if r.State == core.DeliverySent && n+1 < len(d.Parts) {
 		if g.stopping.Load() {
 			r.RetryAt = g.Now() // the next process continues
@@ -101,10 +101,10 @@ func (g *Gateway) finishPart(ctx context.Context, d *core.Delivery, n int, r cor
 }
 
 // sendPart sends one part and returns its outcome.
-func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.DeliveryPart) core.PartResult {
+func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.DeliveryPart) store.PartResult {
 	ch := g.Channels[d.To.Channel]
 	if ch == nil {
-		return core.PartResult{State: core.DeliveryFailed, Error: "the channel " + d.To.Channel + " is not configured here"}
+		return store.PartResult{State: core.DeliveryFailed, Error: "the channel " + d.To.Channel + " is not configured here"}
 	}
 	part := p.Part
 	if p.State == core.DeliveryUnknown {
@@ -126,7 +126,7 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 	if part.Attachment != nil {
 		data, err := g.Files.Read(part.Attachment.Path)
 		if err != nil {
-			return core.PartResult{State: core.DeliveryFailed, Error: "the file " + part.Attachment.Name +
+			return store.PartResult{State: core.DeliveryFailed, Error: "the file " + part.Attachment.Name +
 				" is not there any more"}
 		}
 		part.Data = data
@@ -137,7 +137,7 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 	g.Meter.Observe("everthread_turn_seconds", g.Now().Sub(start).Seconds(), "send")
 	if err == nil {
 		g.Meter.Count("everthread_messages_total", 1, "out", d.To.Channel)
-		return core.PartResult{State: core.DeliverySent, Receipt: receipt}
+		return store.PartResult{State: core.DeliverySent, Receipt: receipt}
 	}
 	g.Log.Warn("part not sent", zap.Int64("user", int64(d.User)), zap.Int64("delivery", int64(d.ID)),
 		zap.String("channel", d.To.Channel), zap.Error(err))
@@ -145,7 +145,7 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 }
 
 // unsettled returns the outcome of a part that may have arrived and must not be sent again now; nil: it is sent again.
-func (g *Gateway) unsettled(d *core.Delivery, p *core.DeliveryPart) *core.PartResult {
+func (g *Gateway) unsettled(d *core.Delivery, p *core.DeliveryPart) *store.PartResult {
 	c := g.Channels.Capabilities(d.To.Channel)
 	if c.Idempotent {
 		return nil
@@ -154,19 +154,19 @@ func (g *Gateway) unsettled(d *core.Delivery, p *core.DeliveryPart) *core.PartRe
 	if c.Settles {
 		tries = 1
 		if p.Repeats == 0 {
-			return &core.PartResult{State: core.DeliveryUnknown, RetryAt: g.Now().Add(settleDelay)}
+			return &store.PartResult{State: core.DeliveryUnknown, RetryAt: g.Now().Add(settleDelay)}
 		}
 	}
 	if d.Kind == core.DeliverPost || d.Kind == core.DeliverVoice || c.NoRepeat || p.Repeats > tries {
-		return &core.PartResult{State: core.DeliveryUnknown, Error: "it may or may not have arrived; it was not sent again"}
+		return &store.PartResult{State: core.DeliveryUnknown, Error: "it may or may not have arrived; it was not sent again"}
 	}
 	return nil
 }
 
 // reopen parks a delivery to a person whose window is closed until they write. A channel
 // that can asks them once whether they want it.
-func (g *Gateway) reopen(ctx context.Context, ch core.Channel, d *core.Delivery, key string) core.PartResult {
-	parked := core.PartResult{State: core.DeliveryParked, Error: "it is held until the person writes: " + d.To.Channel +
+func (g *Gateway) reopen(ctx context.Context, ch core.Channel, d *core.Delivery, key string) store.PartResult {
+	parked := store.PartResult{State: core.DeliveryParked, Error: "it is held until the person writes: " + d.To.Channel +
 		" lets nobody be written to later than that after their last message"}
 	reopener, ok := ch.(core.Reopener)
 	if !ok || d.Asked || d.Kind == core.DeliverReply || d.Kind == core.DeliverVoice {
@@ -184,10 +184,10 @@ func (g *Gateway) reopen(ctx context.Context, ch core.Channel, d *core.Delivery,
 }
 
 // judge returns the outcome of a part whose Send failed with err.
-func (g *Gateway) judge(ctx context.Context, d *core.Delivery, err error) core.PartResult {
+func (g *Gateway) judge(ctx context.Context, d *core.Delivery, err error) store.PartResult {
 	now := g.Now()
 	again := min(sendBackoff<<min(max(d.Lease.Attempt-1, 0), 10), lastSend)
-	r := core.PartResult{State: core.DeliveryPending, RetryAt: now.Add(g.jitter(again)), Error: err.Error()}
+	r := store.PartResult{State: core.DeliveryPending, RetryAt: now.Add(g.jitter(again)), Error: err.Error()}
 	var wait *core.RetryAfter
 	var permanent *core.Permanent
 	var gone *core.Unreachable

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/job"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text/day"
@@ -28,7 +29,7 @@ type Store interface {
 	store.TurnStore
 	store.DeliveryStore
 	store.JobStore
-	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]core.Approval, error)
+	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]effect.Approval, error)
 }
 
 // People decides about unknown senders, and reads users.
@@ -314,8 +315,8 @@ func (g *Gateway) drain(grace time.Duration) {
 }
 
 // budget returns the bounds of a user's next turn.
-func (g *Gateway) budget(s core.Settings, now time.Time) core.Budget {
-	b := core.Budget{TokensPerDay: g.Settings.TokensPerDay, TurnsPerMinute: g.Settings.TurnsPerMinute}
+func (g *Gateway) budget(s core.Settings, now time.Time) store.Budget {
+	b := store.Budget{TokensPerDay: g.Settings.TokensPerDay, TurnsPerMinute: g.Settings.TurnsPerMinute}
 	if g.Budgets == nil {
 		return b
 	}

@@ -37,11 +37,11 @@ func (g *Gateway) Propose(ctx context.Context, u core.User, from string, effects
 		}
 	}
 	if len(quoted) > 0 {
-		asked, err = g.proposal(ctx, u, from, core.ApproveStanding, standing,
+		asked, err = g.proposal(ctx, u, from, effect.ApproveStanding, standing,
 			fmt.Sprintf(w.AskAlways, strings.Join(quoted, " · "))+"\n"+w.AskAlwaysYes)
 	}
 	if len(lines) > 0 && err == nil {
-		asked, err = g.proposal(ctx, u, from, core.ApproveTask, tasks, fmt.Sprintf(w.AskTask, strings.Join(lines, "\n")))
+		asked, err = g.proposal(ctx, u, from, effect.ApproveTask, tasks, fmt.Sprintf(w.AskTask, strings.Join(lines, "\n")))
 	}
 	return asked, err
 }
@@ -50,7 +50,7 @@ func (g *Gateway) Propose(ctx context.Context, u core.User, from string, effects
 const recentQuestions = 50
 
 // proposal asks one question of Propose.
-func (g *Gateway) proposal(ctx context.Context, u core.User, from string, kind core.ApprovalKind, subject any,
+func (g *Gateway) proposal(ctx context.Context, u core.User, from string, kind effect.ApprovalKind, subject any,
 	text string) (core.Identity, error) {
 	about, err := json.Marshal(subject)
 	if err != nil {
@@ -62,13 +62,13 @@ func (g *Gateway) proposal(ctx context.Context, u core.User, from string, kind c
 		return to.Identity, err
 	}
 	before, err := g.Store.Approvals(ctx, u.ID, 0, recentQuestions)
-	if err != nil || slices.ContainsFunc(before, func(a core.Approval) bool {
+	if err != nil || slices.ContainsFunc(before, func(a effect.Approval) bool {
 		return a.Kind == kind && a.Subject == string(about) && a.Identity == to.Identity.ID && a.Open(now)
 	}) {
 		return to.Identity, err
 	}
 	sum := sha256.Sum256(append(about, now.Format(time.RFC3339Nano)...))
-	a := core.Approval{Code: "F" + strings.ToUpper(hex.EncodeToString(sum[:4])), Kind: kind, Identity: to.Identity.ID,
+	a := effect.Approval{Code: "F" + strings.ToUpper(hex.EncodeToString(sum[:4])), Kind: kind, Identity: to.Identity.ID,
 		Subject: string(about), AskedAt: now, Expires: now.Add(core.ApprovalLife)}
 	w := say(g.language(u.Settings))
 	text += "\n" + fmt.Sprintf(w.AskFrom, quote(from)) + "\n\n" + w.answering(a.Code, true)

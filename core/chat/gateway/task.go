@@ -119,7 +119,7 @@ func (g *Gateway) proposeTasks(ctx context.Context, t *core.Turn, u core.User, a
 	if len(asked) == 0 {
 		return nil
 	}
-	ask, err := newApproval(t, "P", core.ApproveTask, s, now)
+	ask, err := newApproval(t, "P", effect.ApproveTask, s, now)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (g *Gateway) propose(ctx context.Context, t *core.Turn, u core.User, a *cor
 	if len(s.Texts) == 0 {
 		return nil
 	}
-	ask, err := newApproval(t, "S", core.ApproveStanding, s, now)
+	ask, err := newApproval(t, "S", effect.ApproveStanding, s, now)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func TestTasks_setByATurnAreTold(t *testing.T) {
 	all, err := w.store.Approvals(t.Context(), u.ID, 0, 10)
 	must(t, err)
 	var s effect.TaskSubject
-	if len(all) != 1 || all[0].Kind != core.ApproveTask {
+	if len(all) != 1 || all[0].Kind != effect.ApproveTask {
 		t.Fatalf("asked: %+v", all)
 	}
 	must(t, json.Unmarshal([]byte(all[0].Subject), &s))
@@ -82,7 +82,7 @@ func TestProposal_isAskedBelowTheAnswer(t *testing.T) {
 	must(t, err)
 	all, err := w.store.Approvals(t.Context(), u.ID, 0, 10)
 	must(t, err)
-	if len(all) != 1 || all[0].Kind != core.ApproveStanding || !all[0].Open(time.Now()) {
+	if len(all) != 1 || all[0].Kind != effect.ApproveStanding || !all[0].Open(time.Now()) {
 		t.Fatalf("asked: %+v", all)
 	}
 	var buttons []string

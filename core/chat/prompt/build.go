@@ -25,7 +25,7 @@ type layout struct {
 }
 
 // layoutOf returns the layout of an existing epoch, without messages.
-func layoutOf(e *store.Epoch, v view, pages []core.Page) layout {
+func layoutOf(e *store.Epoch, v view, pages []store.Page) layout {
 	return layout{view: v, head: v.headOf(e, pages), cuts: e.Cuts, truncated: e.Truncated,
 		names: e.Strategy == Long, gap: e.Strategy == Truncate && (e.Opener != 0 || len(e.Skip) > 0)}
 }

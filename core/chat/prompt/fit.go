@@ -121,7 +121,7 @@ func (b *builder) finish(l *layout, e *store.Epoch, reason string) Prompt {
 }
 
 // cutOfInputs returns how much of the turn's own messages is not shown.
-func (l *layout) cutOfInputs() (c core.Cut) {
+func (l *layout) cutOfInputs() (c store.Cut) {
 	for i := range l.all {
 		r := &l.all[i]
 		if !r.input {

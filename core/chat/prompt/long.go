@@ -18,7 +18,7 @@ const historyTitle = `[Earlier conversation, oldest first. "#12:" begins what th
 const goneMark = "\n\n[%d of %d pages of this prompt are gone: something on them was edited, forgotten or brought in since. They were made again.]"
 
 // headOf returns the head of an epoch, with its history assembled from pages.
-func (v *view) headOf(e *store.Epoch, pages []core.Page) head {
+func (v *view) headOf(e *store.Epoch, pages []store.Page) head {
 	var h head
 	frame := frame(v.nonce, v.tokens)
 	for _, p := range e.Head {
@@ -34,18 +34,18 @@ func (v *view) headOf(e *store.Epoch, pages []core.Page) head {
 }
 
 // named returns the pages that refs name.
-func named(refs []core.PageRef, pages []core.Page) []core.Page {
-	wanted := make(map[core.PageRef]bool, len(refs))
+func named(refs []store.PageRef, pages []store.Page) []store.Page {
+	wanted := make(map[store.PageRef]bool, len(refs))
 	for _, r := range refs {
 		wanted[r] = true
 	}
-	return slices.DeleteFunc(slices.Clone(pages), func(p core.Page) bool {
-		return !wanted[core.PageRef{Page: p.ID, Tier: p.Tier}]
+	return slices.DeleteFunc(slices.Clone(pages), func(p store.Page) bool {
+		return !wanted[store.PageRef{Page: p.ID, Tier: p.Tier}]
 	})
 }
 
 // historyText joins pages; before is the first message on them if older ones are left out.
-func historyText(pages []core.Page, before core.MessageID) string {
+func historyText(pages []store.Page, before core.MessageID) string {
 	if len(pages) == 0 {
 		return ""
 	}
@@ -86,7 +86,7 @@ func leftOut(before core.MessageID) string {
 	return fmt.Sprintf("[What stands before message #%d is left out; conversation_search finds it.]", before)
 }
 
-func pageTokens(p *core.Page) int {
+func pageTokens(p *store.Page) int {
 	if p.Forms[p.Tier].Text == "" {
 		return 0
 	}
@@ -116,7 +116,7 @@ func (b *builder) historyPart(limit int) store.HeadPart {
 	}
 	for i := first; i < len(pages); i++ {
 		if pages[i].Forms[pages[i].Tier].Text != "" {
-			p.Pages = append(p.Pages, core.PageRef{Page: pages[i].ID, Tier: pages[i].Tier})
+			p.Pages = append(p.Pages, store.PageRef{Page: pages[i].ID, Tier: pages[i].Tier})
 		}
 	}
 	if len(p.Pages) == 0 {
@@ -183,7 +183,7 @@ func (b *builder) crowded(l *layout, e *store.Epoch, s store.Snapshot) bool {
 		if p.Stale {
 			return true
 		}
-		shorter = shorter || p.Tier < core.MaxTier
+		shorter = shorter || p.Tier < store.MaxTier
 	}
 	threshold, recent := b.budgets.target(Long), b.budgets.LongRaw
 	spare := max(recent/4, 1)

@@ -86,11 +86,11 @@ func TestLong_namesWhatIsLeftOut(t *testing.T) {
 
 // history returns n pages of 100 tokens in their shortest form, after one whose shortest form is
 // empty.
-func history(n int) []core.Page {
-	out := []core.Page{{ID: 1000, Tier: core.TierKernel}}
+func history(n int) []store.Page {
+	out := []store.Page{{ID: 1000, Tier: store.TierKernel}}
 	for i := range n {
-		p := core.Page{ID: core.PageID(i + 1), Tier: core.TierKernel, Messages: 2}
-		p.Forms[core.TierKernel] = core.PageForm{Text: strings.Repeat("page", 100), Tokens: 100}
+		p := store.Page{ID: store.PageID(i + 1), Tier: store.TierKernel, Messages: 2}
+		p.Forms[store.TierKernel] = store.PageForm{Text: strings.Repeat("page", 100), Tokens: 100}
 		out = append(out, p)
 	}
 	return out
@@ -147,7 +147,7 @@ func TestHistory_dayStandsOnce(t *testing.T) {
 	for n, page := range []string{"## Thu 19 Nov 2026\n#1: one", "## Thu 19 Nov 2026\n#3: two\n\n## Fri 20 Nov 2026\n#4: three",
 		"## Fri 20 Nov 2026\n#5: four", "## Sat 21 Nov 2026\n#7: five"} {
 		w.compress(2, 10)
-		w.pages[n].Forms[core.TierOlder].Text = page
+		w.pages[n].Forms[store.TierOlder].Text = page
 	}
 	w.now = w.now.Add(time.Hour)
 	_, p := w.ask("and now?")

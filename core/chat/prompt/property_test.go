@@ -93,15 +93,15 @@ func anyWindow(t *rapid.T) store.Window {
 }
 
 // anyPages draws pages of old messages, some of them stale.
-func anyPages(t *rapid.T) []core.Page {
-	var out []core.Page
+func anyPages(t *rapid.T) []store.Page {
+	var out []store.Page
 	for n := range rapid.IntRange(0, 12).Draw(t, "pages") {
-		p := core.Page{ID: core.PageID(n + 1), Start: int64(n - 100), First: core.MessageID(10*n + 1),
+		p := store.Page{ID: store.PageID(n + 1), Start: int64(n - 100), First: core.MessageID(10*n + 1),
 			Last: core.MessageID(10*n + 9), Messages: 3, Original: 4000,
-			Tier: core.Tier(rapid.IntRange(1, int(core.MaxTier)).Draw(t, "tier"))}
+			Tier: store.Tier(rapid.IntRange(1, int(store.MaxTier)).Draw(t, "tier"))}
 		if p.Stale = rapid.IntRange(0, 9).Draw(t, "stale") == 0; !p.Stale {
 			text := fmt.Sprintf("## Day %d\n#%d you: %s", n, n, anyText(t, "page"))
-			p.Forms[p.Tier] = core.PageForm{Text: text, Tokens: bytes4{}.Count(text), UserTokens: 3, Summarized: 3}
+			p.Forms[p.Tier] = store.PageForm{Text: text, Tokens: bytes4{}.Count(text), UserTokens: 3, Summarized: 3}
 		}
 		out = append(out, p)
 	}

@@ -109,7 +109,7 @@ const editedMark = "[edited since] "
 // Rebuild returns the prompt of an earlier turn, exactly as it was sent, from its epoch, its
 // snapshot, and the messages and pages that these name. Messages redacted since are blank;
 // messages edited since have their current text, with a mark; missing pages are counted.
-func Rebuild(e store.Epoch, s store.Snapshot, ms []core.Message, pages []core.Page, b Budgets,
+func Rebuild(e store.Epoch, s store.Snapshot, ms []core.Message, pages []store.Page, b Budgets,
 	t core.Tokenizer) []core.ModelMessage {
 	l := layoutOf(&e, viewOf(&e, time.UTC, b.orDefault(), t), pages)
 	ms = slices.DeleteFunc(slices.Clone(ms), func(m core.Message) bool { return !s.Messages.Has(m.ID) })

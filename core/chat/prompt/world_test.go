@@ -46,7 +46,7 @@ type world struct {
 	edits     int64
 	turns     core.TurnID
 
-	pages      []core.Page // pages of the messages before those that are read
+	pages      []store.Page // pages of the messages before those that are read
 	compressed int64
 
 	sent   []store.Unasked   // since the last turn
@@ -253,9 +253,9 @@ func (w *world) compress(n, size int) {
 		from += p.Messages
 	}
 	first, last := w.messages[from], w.messages[from+n-1]
-	p := core.Page{ID: core.PageID(len(w.pages) + 1), Start: first.Position, End: last.Position, First: first.ID,
-		Last: last.ID, Messages: n, Tier: core.TierOlder}
-	p.Forms[p.Tier] = core.PageForm{Text: strings.Repeat("page", size), Tokens: size}
+	p := store.Page{ID: store.PageID(len(w.pages) + 1), Start: first.Position, End: last.Position, First: first.ID,
+		Last: last.ID, Messages: n, Tier: store.TierOlder}
+	p.Forms[p.Tier] = store.PageForm{Text: strings.Repeat("page", size), Tokens: size}
 	w.pages = append(w.pages, p)
 	w.compressed++
 }

@@ -74,6 +74,16 @@ var languageNames = map[string]string{
 }
 
 // parseLanguages returns the short names of languages, sorted and distinct.
+// Stemmed returns those of some languages for which there is a stemmer.
+func Stemmed(names []string) (out []string) {
+	for _, name := range names {
+		if _, err := parseLanguages([]string{name}); err == nil {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 func parseLanguages(names []string) ([]string, error) {
 	if len(names) == 0 {
 		names = []string{"en", "fr"}

@@ -13,13 +13,13 @@ import (
 
 const approvalColumns = `user_id, id, code, kind, state, identity_id, message_id, turn_id, word, subject, asked_at, expires_at, decided_at`
 
-func scanApproval(row scanner) (a core.Approval, err error) {
+func scanApproval(row scanner) (a effect.Approval, err error) {
 	return a, found(row.Scan(&a.User, &a.ID, &a.Code, &a.Kind, &a.State, &a.Identity, &a.Message, &a.Turn, &a.Word,
 		&a.Subject, asTime(&a.AskedAt), asTime(&a.Expires), asTime(&a.DecidedAt)))
 }
 
 // Approval returns an approval; see store.ApprovalReader.
-func (s *Store) Approval(ctx context.Context, user core.UserID, id core.ApprovalID) (core.Approval, error) {
+func (s *Store) Approval(ctx context.Context, user core.UserID, id core.ApprovalID) (effect.Approval, error) {
 	a, err := scanApproval(s.one(ctx).row(`SELECT `+approvalColumns+` FROM approvals WHERE user_id = $1 AND id = $2`, user,
 		id))
 	return a, wrap("read approval", err)
@@ -27,7 +27,7 @@ func (s *Store) Approval(ctx context.Context, user core.UserID, id core.Approval
 
 // Approvals lists a user's approvals, newest first.
 func (s *Store) Approvals(ctx context.Context, user core.UserID, before core.ApprovalID,
-	limit int) ([]core.Approval, error) {
+	limit int) ([]effect.Approval, error) {
 	if before == 0 {
 		before = 1 << 62
 	}
@@ -37,7 +37,7 @@ func (s *Store) Approvals(ctx context.Context, user core.UserID, before core.App
 
 // OpenApprovals lists approvals that an identity may answer; see store.ApprovalReader.
 func (s *Store) OpenApprovals(ctx context.Context, user core.UserID, identity core.IdentityID,
-	now time.Time) (open []core.Approval, passed bool, err error) {
+	now time.Time) (open []effect.Approval, passed bool, err error) {
 	err = s.view(ctx, "read approvals", func(q querier) error {
 		if open, err = list(q, scanApproval, `SELECT `+approvalColumns+
 			` FROM approvals WHERE user_id = $1 AND identity_id = $2 AND state = 'open' AND expires_at > $3 ORDER BY id`, user, identity, ms(now)); err != nil || len(open) == 0 {
@@ -52,7 +52,7 @@ func (s *Store) OpenApprovals(ctx context.Context, user core.UserID, identity co
 }
 
 // askApproval stores an approval, whose question is the last stored message.
-func (t *tx) askApproval(a core.Approval) {
+func (t *tx) askApproval(a effect.Approval) {
 	a.ID = core.ApprovalID(t.nextID())
 	t.auditApproval(a, a.AskedAt, audit.Asked)
 	t.exec(`INSERT INTO approvals (user_id, id, kind, state, identity_id, message_id, turn_id, word, subject, asked_at, expires_at, code)
@@ -62,9 +62,9 @@ func (t *tx) askApproval(a core.Approval) {
 
 // decide answers an approval, once.
 func (t *tx) decide(e effect.Decide) {
-	state, result := core.ApprovalNo, audit.No
+	state, result := effect.ApprovalNo, audit.No
 	if e.Yes {
-		state, result = core.ApprovalYes, audit.Yes
+		state, result = effect.ApprovalYes, audit.Yes
 	}
 	a, err := scanApproval(t.row(`UPDATE approvals SET state = $3, decided_at = $4 WHERE user_id = $1 AND id = $2 AND identity_id = $5 AND state = 'open' AND expires_at > $4
 		RETURNING `+approvalColumns, t.user, e.Approval, string(state), ms(e.At), e.Identity))

@@ -148,9 +148,9 @@ func (s *Store) ExpireApprovals(ctx context.Context, now time.Time) (int, error)
 }
 
 // toolOf returns the tool that an approval is about, or "".
-func toolOf(a core.Approval) string {
+func toolOf(a effect.Approval) string {
 	var s effect.CallSubject
-	if a.Kind != core.ApproveCall || json.Unmarshal([]byte(a.Subject), &s) != nil {
+	if a.Kind != effect.ApproveCall || json.Unmarshal([]byte(a.Subject), &s) != nil {
 		return ""
 	}
 	return s.Call.Name
@@ -205,7 +205,7 @@ func (t *tx) auditEffects(effects []core.Effect) {
 }
 
 // auditApproval writes a row for a step of an approval.
-func (t *tx) auditApproval(a core.Approval, at time.Time, result audit.Result) {
+func (t *tx) auditApproval(a effect.Approval, at time.Time, result audit.Result) {
 	by, ok := t.acts()
 	if !ok {
 		by.Via, by.ID = core.ViaIdentity, int64(a.Identity) // the only place to ask and answer it

@@ -242,7 +242,7 @@ func (t *tx) markPart(d *core.Delivery, p *core.DeliveryPart, state core.Deliver
 }
 
 // FinishPart stores the result of a part; see store.DeliveryStore.
-func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.PartResult,
+func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r store.PartResult,
 	now time.Time) (bool, error) {
 	var more bool
 	var h holding
@@ -275,7 +275,7 @@ func (s *Store) FinishPart(ctx context.Context, d *core.Delivery, n int, r core.
 
 // storedState returns the state to store for a part: pending if it was parked, and sending if
 // it may have arrived and will be tried again.
-func storedState(r core.PartResult) core.DeliveryState {
+func storedState(r store.PartResult) core.DeliveryState {
 	switch {
 	case r.State == core.DeliveryParked:
 		return core.DeliveryPending
@@ -285,7 +285,7 @@ func storedState(r core.PartResult) core.DeliveryState {
 	return r.State
 }
 
-func (t *tx) afterPart(d *core.Delivery, n int, r core.PartResult, now time.Time) (more bool) {
+func (t *tx) afterPart(d *core.Delivery, n int, r store.PartResult, now time.Time) (more bool) {
 	if r.State == core.DeliverySent {
 		t.refer(d.Identity, r.Receipt.NativeID, d.Message)
 	}

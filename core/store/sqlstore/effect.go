@@ -154,7 +154,7 @@ func (t *tx) releaseParked(e effect.Release) {
 // deny revokes a pairing code and drops the held events of its address. Their ids stay known,
 // so that a repeat is not held again.
 func (t *tx) deny(e effect.Deny) {
-	c := t.useCode(core.CodePair, e.CodeHash, e.At)
+	c := t.useCode(effect.CodePair, e.CodeHash, e.At)
 	t.exec(
 		`UPDATE events SET state = 'done', payload = NULL WHERE user_id = 0 AND channel = $1 AND account = $2 AND external = $3 AND state = 'held'`,
 		c.Address.Channel, c.Address.Account, c.Address.External)

@@ -36,7 +36,7 @@ func linkOf(q reader, hash string, a core.Address, now time.Time) (store.Link, e
 		l.State = store.LinkLocked
 		return l, nil
 	}
-	c, err := validCode(q, core.CodeLink, hash, now)
+	c, err := validCode(q, effect.CodeLink, hash, now)
 	if errors.Is(err, core.ErrNotFound) {
 		return l, nil
 	}
@@ -72,17 +72,17 @@ func triesOf(q reader, a core.Address, now time.Time) (n int, until time.Time, e
 
 // takenBy reports whether an address has used a code.
 func takenBy(q reader, hash string, a core.Address, now time.Time) (bool, core.UserID, error) {
-	c, err := validCode(q, core.CodeLinked, hash, now)
+	c, err := validCode(q, effect.CodeLinked, hash, now)
 	if errors.Is(err, core.ErrNotFound) {
 		return false, 0, nil
 	}
 	return err == nil && c.Address == a.Chat(), c.User, err
 }
 
-func validCode(q reader, kind core.CodeKind, hash string, now time.Time) (core.Code, error) {
+func validCode(q reader, kind effect.CodeKind, hash string, now time.Time) (effect.Code, error) {
 	c, err := codeOf(q, kind, hash)
 	if err == nil && !c.Expires.After(now) {
-		return core.Code{}, core.ErrNotFound
+		return effect.Code{}, core.ErrNotFound
 	}
 	return c, err
 }
@@ -106,12 +106,12 @@ func (t *tx) useLinkCode(hash string, a core.Address, name string, now time.Time
 	if _, until, err := triesOf(t, a, now); err != nil || !until.IsZero() {
 		t.fail(cmp.Or(err, core.ErrRefused))
 	}
-	c := t.useCode(core.CodeLink, hash, now)
+	c := t.useCode(effect.CodeLink, hash, now)
 	if a = a.Chat(); c.Address == a {
 		t.fail(core.ErrRefused) // the rollback restores the code
 	}
 	c.Hint = core.AddressKey(c.Address) // where it was made, and where the question is asked
-	c.Kind, c.Address, c.Name = core.CodeLinked, a, name
+	c.Kind, c.Address, c.Name = effect.CodeLinked, a, name
 	t.putCode(c)
 	t.exec(`DELETE FROM tries WHERE address = $1`, core.AddressKey(a))
 }
@@ -138,9 +138,9 @@ func (t *tx) wrongLink(a core.Address, now time.Time) {
 }
 
 // newLink stores a user's linking code and replaces the last one.
-func (t *tx) newLink(c core.Code) {
-	t.dropCodes(t.user, core.CodeLink, "")
-	c.Kind, c.User = core.CodeLink, t.user
+func (t *tx) newLink(c effect.Code) {
+	t.dropCodes(t.user, effect.CodeLink, "")
+	c.Kind, c.User = effect.CodeLink, t.user
 	t.putCode(c)
 }
 
@@ -148,7 +148,7 @@ func (t *tx) newLink(c core.Code) {
 func (t *tx) useLink(e effect.UseLink) {
 	i := rowOf(t, scanIdentity, `SELECT `+identityColumns+
 		` FROM identities i WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user, e.Identity)
-	c, err := validCode(t, core.CodeLink, e.Hash, e.At)
+	c, err := validCode(t, effect.CodeLink, e.Hash, e.At)
 	if err != nil || c.User == t.user {
 		t.fail(core.ErrRefused)
 	}
@@ -158,14 +158,14 @@ func (t *tx) useLink(e effect.UseLink) {
 // acceptLink joins the other side of a used code to the user.
 func (t *tx) acceptLink(e effect.AcceptLink) {
 	l := e.Subject
-	c, err := codeOf(t, core.CodeLinked, l.Hash)
+	c, err := codeOf(t, effect.CodeLinked, l.Hash)
 	if err != nil || c.User != t.user || c.Address != l.Address.Chat() {
 		t.fail(cmp.Or(err, core.ErrRefused))
 	}
 	if l.User == 0 {
 		id := t.addIdentity(core.Identity{Address: l.Address, Name: l.Name, LastUsed: e.At}, core.ErrRefused)
 		t.did(audit.Link, "identity", int64(id))
-		t.dropCodes(0, core.CodePair, ` AND channel = $3 AND account = $4 AND external = $5`, l.Address.Channel, l.Address.Account, l.Address.External)
+		t.dropCodes(0, effect.CodePair, ` AND channel = $3 AND account = $4 AND external = $5`, l.Address.Channel, l.Address.Account, l.Address.External)
 		return
 	}
 	there := valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM identities WHERE user_id = $1 AND id = $2 AND detached = 0)`, l.User,

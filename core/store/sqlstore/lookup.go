@@ -6,6 +6,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/audit"
+	"github.com/everthread/everthread/core/effect"
 )
 
 // Rows are keyed by user first. Values from outside name no user: addresses, tokens, event ids.
@@ -25,10 +26,10 @@ func bearerOf(q reader, kind, hash string) (user core.UserID, id int64, err erro
 }
 
 // codeOf returns a code of any user by its kind and hash.
-func codeOf(q reader, kind core.CodeKind, hash string) (core.Code, error) {
+func codeOf(q reader, kind effect.CodeKind, hash string) (effect.Code, error) {
 	user, _, err := bearerOf(q, string(kind), hash)
 	if err != nil {
-		return core.Code{}, err
+		return effect.Code{}, err
 	}
 	return scanCode(q.row(`SELECT `+codeColumns+` FROM codes WHERE user_id = $1 AND kind = $2 AND hash = $3`, user,
 		string(kind), hash))
@@ -47,7 +48,7 @@ func (t *tx) dropTokens(kind, table, where string, args ...any) {
 }
 
 // dropCodes removes the codes of a kind of a user, or of strangers, that match where. $1 is the user and $2 the kind.
-func (t *tx) dropCodes(user core.UserID, kind core.CodeKind, where string, args ...any) {
+func (t *tx) dropCodes(user core.UserID, kind effect.CodeKind, where string, args ...any) {
 	of := ` WHERE user_id = $1 AND kind = $2` + where
 	args = append([]any{user, string(kind)}, args...)
 	t.execEach([]string{`DELETE FROM tokens WHERE (kind, hash) IN (SELECT kind, hash FROM codes` + of + `)`,
@@ -125,23 +126,23 @@ func nullable(b []byte) any {
 }
 
 // PutCode stores a code; of CodeOwner there is at most one.
-func (s *Store) PutCode(ctx context.Context, c core.Code) error {
-	if c.Kind == core.CodeWeb {
+func (s *Store) PutCode(ctx context.Context, c effect.Code) error {
+	if c.Kind == effect.CodeWeb {
 		return s.update(ctx, "put code", c.User, func(t *tx) {
 			t.newWebLink(c)
 			t.did(audit.SignInLink, "user", int64(t.user))
 		})
 	}
-	if c.Kind != core.CodeOwner {
+	if c.Kind != effect.CodeOwner {
 		return s.transact(ctx, "put code", tx{unlocked: true}, func(t *tx) { t.putCode(c) })
 	}
 	return s.update(ctx, "put code", 0, func(t *tx) {
-		t.dropCodes(0, core.CodeOwner, "")
+		t.dropCodes(0, effect.CodeOwner, "")
 		t.putCode(c)
 	})
 }
 
-func (t *tx) putCode(c core.Code) {
+func (t *tx) putCode(c effect.Code) {
 	t.exec(`INSERT INTO tokens (kind, hash, user_id) VALUES ($1, $2, $3)`, string(c.Kind), c.Hash, c.User)
 	t.exec(`INSERT INTO codes (user_id, kind, hash, hint, channel, account, external, name, created_at, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, c.User, string(c.Kind), c.Hash, c.Hint, c.Address.Channel, c.Address.Account, c.Address.External, c.Name, ms(c.Created), ms(c.Expires))
@@ -149,26 +150,26 @@ func (t *tx) putCode(c core.Code) {
 
 const codeColumns = `kind, hash, hint, user_id, channel, account, external, name, created_at, expires_at`
 
-func scanCode(row scanner) (c core.Code, err error) {
+func scanCode(row scanner) (c effect.Code, err error) {
 	return c, found(row.Scan(&c.Kind, &c.Hash, &c.Hint, &c.User, &c.Address.Channel, &c.Address.Account,
 		&c.Address.External, &c.Name, asTime(&c.Created), asTime(&c.Expires)))
 }
 
 // Codes lists valid codes of a kind, oldest first.
-func (s *Store) Codes(ctx context.Context, kind core.CodeKind, now time.Time) ([]core.Code, error) {
+func (s *Store) Codes(ctx context.Context, kind effect.CodeKind, now time.Time) ([]effect.Code, error) {
 	return list(s.one(ctx), scanCode, `SELECT `+codeColumns+
 		` FROM codes WHERE kind = $1 AND (expires_at = 0 OR expires_at > $2) ORDER BY created_at`, string(kind), ms(now))
 }
 
 // UseCode uses up a code and returns it.
-func (s *Store) UseCode(ctx context.Context, kind core.CodeKind, hash string, now time.Time) (core.Code, error) {
-	var c core.Code
+func (s *Store) UseCode(ctx context.Context, kind effect.CodeKind, hash string, now time.Time) (effect.Code, error) {
+	var c effect.Code
 	err := s.transact(ctx, "use code", tx{unlocked: true}, func(t *tx) { c = t.useCode(kind, hash, now) })
 	return c, err
 }
 
 // useCode uses up a code of the transaction. core.ErrRefused if it is not valid.
-func (t *tx) useCode(kind core.CodeKind, hash string, now time.Time) core.Code {
+func (t *tx) useCode(kind effect.CodeKind, hash string, now time.Time) effect.Code {
 	var user core.UserID
 	t.getOr(core.ErrRefused, &user, `DELETE FROM tokens WHERE kind = $1 AND hash = $2 RETURNING user_id`, string(kind), hash)
 	c, err := scanCode(t.row(`DELETE FROM codes WHERE user_id = $4 AND kind = $1 AND hash = $2 AND (expires_at = 0 OR expires_at > $3) RETURNING `+codeColumns,

@@ -171,11 +171,14 @@ func (m *merger) job(j store.Job, now time.Time) store.NewJob {
 	return n
 }
 
-// mergeUsers completes the target user's settings with those of the source user, and ends the epoch.
+// mergeUsers completes the target user's settings with those of the source user, and ends the epoch. Memory stays off if
+// either has switched it off. The target's model, voice and pause remain; neither the source's allowed tools nor its keys
+// come along.
 func (m *merger) mergeUsers() {
 	mine, theirs := m.into.ownSettings(), m.from.ownSettings()
 	mine.Zone, mine.Language = cmp.Or(mine.Zone, theirs.Zone), cmp.Or(mine.Language, theirs.Language)
 	mine.Summaries, mine.Strategy = cmp.Or(mine.Summaries, theirs.Summaries), cmp.Or(mine.Strategy, theirs.Strategy)
+	mine.MemoryOff = mine.MemoryOff || theirs.MemoryOff
 	mine.Home = cmp.Or(mine.Home, core.IdentityID(m.numbers.other(int64(theirs.Home))))
 	m.exec(`UPDATE users SET settings = $2, standing = standing + $3 WHERE id = $1`, m.into.user, text(mine), m.from.standing)
 	m.exec(`UPDATE threads SET edits = edits + 1, summaries = summaries + 1, epoch_id = 0 WHERE user_id = $1 AND id = $2`,

@@ -16,13 +16,13 @@ const pageColumns = `p.user_id, p.id, p.thread_id, p.segment_id, p.first, p.last
 
 // pageSizes is the part of a page that is stored as JSON, besides its texts.
 type pageSizes struct {
-	First core.MessageID                  `json:"first"`
-	Last  core.MessageID                  `json:"last"`
-	Forms [core.MaxTier + 1]core.PageForm `json:"forms"`
+	First core.MessageID                    `json:"first"`
+	Last  core.MessageID                    `json:"last"`
+	Forms [store.MaxTier + 1]store.PageForm `json:"forms"`
 }
 
 // pageWith scans pageColumns and more columns of a row.
-func pageWith(r scanner, more ...any) (p core.Page, err error) {
+func pageWith(r scanner, more ...any) (p store.Page, err error) {
 	var stored string
 	err = r.Scan(append([]any{&p.User, &p.ID, &p.Thread, &p.Segment, &p.Start, &p.End, &p.Messages, &p.Original, &p.Tier,
 		&p.Stale, &stored}, more...)...)
@@ -43,7 +43,7 @@ func (s *Store) Pages(ctx context.Context, user core.UserID, thread core.ThreadI
 			return err
 		}
 		out = store.PageList{Edits: w.Edits, Head: headTokens(w.Epoch)}
-		return addTo(&out.Pages, q, func(r scanner) (core.Page, error) { return pageWith(r) },
+		return addTo(&out.Pages, q, func(r scanner) (store.Page, error) { return pageWith(r) },
 			`SELECT `+pageColumns+` FROM pages p WHERE p.user_id = $1 AND p.thread_id = $2 ORDER BY p.last`, user, thread)
 	})
 	return out, err
@@ -63,10 +63,10 @@ func headTokens(e *store.Epoch) (n int) {
 }
 
 // pagesOf reads forms of pages with their texts, without those that no longer exist.
-func pagesOf(q querier, user core.UserID, refs []core.PageRef) ([]core.Page, error) {
+func pagesOf(q querier, user core.UserID, refs []store.PageRef) ([]store.Page, error) {
 	const chunk = 100
-	var all []core.Page
-	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
+	var all []store.Page
+	for tier := store.TierOlder; tier <= store.MaxTier; tier++ {
 		var ids []any
 		for _, r := range refs {
 			if r.Tier == tier {
@@ -84,11 +84,11 @@ func pagesOf(q querier, user core.UserID, refs []core.PageRef) ([]core.Page, err
 			}
 		}
 	}
-	found := make(map[core.PageRef]core.Page, len(refs))
+	found := make(map[store.PageRef]store.Page, len(refs))
 	for _, p := range all {
-		found[core.PageRef{Page: p.ID, Tier: p.Tier}] = p
+		found[store.PageRef{Page: p.ID, Tier: p.Tier}] = p
 	}
-	out := make([]core.Page, 0, len(refs))
+	out := make([]store.Page, 0, len(refs))
 	for _, r := range refs {
 		if p, ok := found[r]; ok {
 			out = append(out, p)
@@ -98,20 +98,20 @@ func pagesOf(q querier, user core.UserID, refs []core.PageRef) ([]core.Page, err
 }
 
 // scanForm scans a page with one form and its text; Tier is the tier of that form.
-func scanForm(r scanner) (core.Page, error) {
+func scanForm(r scanner) (store.Page, error) {
 	var body string
-	var tier core.Tier
+	var tier store.Tier
 	p, err := pageWith(r, &body, &tier)
 	p.Tier = tier
 	form := p.Forms[tier]
 	form.Text = body
-	p.Forms = [core.MaxTier + 1]core.PageForm{}
+	p.Forms = [store.MaxTier + 1]store.PageForm{}
 	p.Forms[tier] = form
 	return p, err
 }
 
 // PageTexts returns forms of pages with their texts; see store.PageStore.
-func (s *Store) PageTexts(ctx context.Context, user core.UserID, refs []core.PageRef) (out []core.Page, err error) {
+func (s *Store) PageTexts(ctx context.Context, user core.UserID, refs []store.PageRef) (out []store.Page, err error) {
 	err = s.view(ctx, "read pages", func(q querier) error {
 		out, err = pagesOf(q, user, refs)
 		return err
@@ -239,7 +239,7 @@ func printedQuery() string {
 
 // PutPages stores the result of a compression run; see store.PageStore.
 func (s *Store) PutPages(ctx context.Context, p store.PutPages) error {
-	old := make([]core.PageID, len(p.Pages)) // kept, as the transaction may be retried
+	old := make([]store.PageID, len(p.Pages)) // kept, as the transaction may be retried
 	for i := range p.Pages {
 		old[i] = p.Pages[i].ID
 	}
@@ -266,13 +266,13 @@ func (s *Store) PutPages(ctx context.Context, p store.PutPages) error {
 }
 
 // putPage stores a page under a new id and removes the old one, as earlier prompts refer to pages by id.
-func (t *tx) putPage(p *core.Page, old core.PageID) {
+func (t *tx) putPage(p *store.Page, old store.PageID) {
 	if old != 0 {
 		t.execEach([]string{dropForms, `DELETE FROM pages WHERE user_id = $1 AND id = $2`}, t.user, old)
 	}
-	p.ID = core.PageID(t.nextID())
+	p.ID = store.PageID(t.nextID())
 	sizes := pageSizes{p.First, p.Last, p.Forms}
-	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
+	for tier := store.TierOlder; tier <= store.MaxTier; tier++ {
 		t.exec(`INSERT INTO page_forms (user_id, page_id, tier, body) VALUES ($1, $2, $3, $4)`, t.user, p.ID, tier, p.Forms[tier].Text)
 	}
 	t.exec(`INSERT INTO pages (user_id, id, thread_id, segment_id, first, last, messages, original, tier, stale, sizes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)`,
@@ -304,9 +304,9 @@ func (t *tx) stalePages(m core.Message) {
 	places := listOf(t, fields(func(m *core.Message) []any { return []any{&m.Thread, &m.Position} }),
 		`SELECT m.thread_id, m.position FROM repeats r JOIN messages m ON m.user_id = $1 AND m.id = r.message_id
 		WHERE r.user_id = $1 AND r.original_id = $2`, t.user, m.ID)
-	var pages []core.PageID
+	var pages []store.PageID
 	for _, p := range append(places, m) {
-		pages = append(pages, listOf(t, column[core.PageID],
+		pages = append(pages, listOf(t, column[store.PageID],
 			`SELECT id FROM pages WHERE user_id = $1 AND thread_id = $2 AND last >= $3 AND first <= $3 ORDER BY last LIMIT 1`,
 			t.user, p.Thread, p.Position)...)
 	}

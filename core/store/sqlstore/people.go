@@ -248,7 +248,7 @@ func (s *Store) MoveIdentity(ctx context.Context, i core.Identity, to core.UserI
 
 // approve attaches the address of a pairing code to a user, and releases its held events.
 func (t *tx) approve(e effect.Approve, out *store.Noted) {
-	c := t.useCode(core.CodePair, e.CodeHash, e.At)
+	c := t.useCode(effect.CodePair, e.CodeHash, e.At)
 	user := t.approved(e, c)
 	other := t
 	if user != t.user {
@@ -266,7 +266,7 @@ func (t *tx) approve(e effect.Approve, out *store.Noted) {
 }
 
 // approved returns the user for an approved address, and creates one if need be.
-func (t *tx) approved(e effect.Approve, c core.Code) (id core.UserID) {
+func (t *tx) approved(e effect.Approve, c effect.Code) (id core.UserID) {
 	if e.User != 0 {
 		return e.User
 	}

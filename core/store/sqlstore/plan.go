@@ -135,7 +135,7 @@ func (t *tx) sayPlanned(f store.FirePlan) core.MessageID {
 
 // reserveTask reserves tokens of the day and of its budget for tasks: b.Reserve, or else b.Least,
 // and then sets b.Reserve to that; false if the budget does not allow it.
-func (t *tx) reserveTask(b *core.Budget) bool {
+func (t *tx) reserveTask(b *store.Budget) bool {
 	used, reserved, err := usageOf(t, t.user, b.Day)
 	t.fail(err)
 	tasks := valueOf[int](t, `SELECT COALESCE(MAX(task_tokens + task_reserved), 0) FROM usage WHERE user_id = $1 AND day = $2`,
@@ -164,7 +164,7 @@ func (t *tx) spendTask(day string, u core.Usage, reserved int) {
 }
 
 // beginRun assigns a turn the task of its message, and the task's reservation.
-func (t *tx) beginRun(turn *core.Turn, message core.MessageID, b *core.Budget) {
+func (t *tx) beginRun(turn *core.Turn, message core.MessageID, b *store.Budget) {
 	if !t.find(columns{&turn.Task, asTime(&turn.Due), &b.Reserve, &b.Day}, `SELECT plan_id, due_at, reserved, day FROM plan_runs WHERE user_id = $1 AND message_id = $2 AND message_id > 0 AND state = 'started'`,
 		t.user, message) {
 		return

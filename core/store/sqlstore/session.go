@@ -9,13 +9,14 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/audit"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 )
 
 // newWebLink stores a code that signs the user in to the web page.
-func (t *tx) newWebLink(c core.Code) {
+func (t *tx) newWebLink(c effect.Code) {
 	t.requireUser()
-	c.Kind, c.User = core.CodeWeb, t.user
+	c.Kind, c.User = effect.CodeWeb, t.user
 	t.putCode(c)
 }
 
@@ -59,9 +60,9 @@ func (s *Store) SignIn(ctx context.Context, codeHash string, n store.Session, no
 }
 
 // webCode returns a valid code that signs in.
-func (s *Store) webCode(ctx context.Context, hash string, now time.Time) (c core.Code, err error) {
+func (s *Store) webCode(ctx context.Context, hash string, now time.Time) (c effect.Code, err error) {
 	err = s.view(ctx, "read code", func(q querier) (err error) {
-		c, err = validCode(q, core.CodeWeb, hash, now)
+		c, err = validCode(q, effect.CodeWeb, hash, now)
 		return err
 	})
 	return c, err
@@ -70,7 +71,7 @@ func (s *Store) webCode(ctx context.Context, hash string, now time.Time) (c core
 // signIn stores a session of n.User; core.ErrChanged if the code belongs to another user by now.
 func (s *Store) signIn(ctx context.Context, codeHash string, n store.Session, now time.Time) (id int64, err error) {
 	err = s.update(ctx, "use code", n.User, func(t *tx) {
-		c := t.useCode(core.CodeWeb, codeHash, now)
+		c := t.useCode(effect.CodeWeb, codeHash, now)
 		if c.User != t.user {
 			t.fail(core.ErrChanged)
 		}

@@ -38,7 +38,7 @@ func (t *tx) startClaimed(turn *core.Turn, a store.Append, to route) {
 }
 
 // insertTurn stores a running turn.
-func (t *tx) insertTurn(turn *core.Turn, b core.Budget) {
+func (t *tx) insertTurn(turn *core.Turn, b store.Budget) {
 	t.exec(`INSERT INTO turns (user_id, id, thread_id, identity_id, segment_id, state, inputs, reserved, day, started_at, task_id, task_due)
 		VALUES ($1, $2, $3, $4, $5, 'running', $6, $7, $8, $9, $10, $11)`,
 		t.user, turn.ID, turn.Thread, turn.Identity, turn.Segment, text(turn.Inputs), turn.Reserved,
@@ -70,7 +70,7 @@ func turnJob(thread core.ThreadID, runAt time.Time) store.NewJob {
 // begin starts a turn under a lease. Its inputs are the longest run of pending messages of one
 // identity, which get their positions. The turn is nil if nothing is pending, which ends the job, or if the budget postpones it.
 func (t *tx) begin(thread core.ThreadID, l core.Lease, now time.Time,
-	b core.Budget) (*core.Turn, *store.Postponed) {
+	b store.Budget) (*core.Turn, *store.Postponed) {
 	run := t.pending(thread)
 	if len(run) == 0 {
 		t.end(l, "")
@@ -136,7 +136,7 @@ func (t *tx) pending(thread core.ThreadID) (first []pendingMessage) {
 }
 
 func (t *tx) newTurn(thread core.ThreadID, run []pendingMessage, l core.Lease, now time.Time,
-	b core.Budget) *core.Turn {
+	b store.Budget) *core.Turn {
 	turn := &core.Turn{User: t.user, ID: core.TurnID(t.nextID()), Thread: thread, Identity: run[0].identity,
 		State: core.TurnRunning, Segment: run[len(run)-1].segment, Lease: l, StartedAt: now, Reserved: b.Reserve,
 		Solo: run[0].solo != 0}
@@ -225,7 +225,7 @@ func (t *tx) inPlace(all []core.NewDelivery, source string, id int64) {
 }
 
 // postpone reserves the tokens of a turn, or returns until when the budget forbids it.
-func (t *tx) postpone(b *core.Budget, now time.Time) *store.Postponed {
+func (t *tx) postpone(b *store.Budget, now time.Time) *store.Postponed {
 	if !b.Closed.IsZero() {
 		return &store.Postponed{Until: b.Closed, Budget: true}
 	}
@@ -238,7 +238,7 @@ func (t *tx) postpone(b *core.Budget, now time.Time) *store.Postponed {
 }
 
 // reserve reserves b.Reserve tokens of the day's budget, or else b.Least, and then sets b.Reserve to that.
-func (t *tx) reserve(b *core.Budget) *store.Postponed {
+func (t *tx) reserve(b *store.Budget) *store.Postponed {
 	if b.TokensPerDay <= 0 {
 		return nil
 	}
@@ -256,7 +256,7 @@ func (t *tx) reserve(b *core.Budget) *store.Postponed {
 	return nil
 }
 
-func (t *tx) tooFast(b core.Budget, now time.Time) *store.Postponed {
+func (t *tx) tooFast(b store.Budget, now time.Time) *store.Postponed {
 	var n int
 	var first sql.NullInt64
 	t.get(columns{&n, &first}, `SELECT COUNT(*), MIN(started_at) FROM (SELECT started_at FROM turns WHERE user_id = $1 ORDER BY id DESC LIMIT $3) newest
@@ -269,7 +269,7 @@ func (t *tx) tooFast(b core.Budget, now time.Time) *store.Postponed {
 
 // ClaimTurn takes a due turn job; see store.TurnStore.
 func (s *Store) ClaimTurn(ctx context.Context, ref store.JobRef, c store.Claim,
-	b core.Budget) (*core.Turn, *store.Postponed, error) {
+	b store.Budget) (*core.Turn, *store.Postponed, error) {
 	var turn *core.Turn
 	var put *store.Postponed
 	err := s.transact(ctx, "claim turn", tx{user: ref.User}, func(t *tx) {

@@ -14,7 +14,7 @@ func (s *Store) Reserve(ctx context.Context, user core.UserID, l core.Lease, day
 	err := s.update(ctx, "reserve", user, func(t *tx) {
 		t.holds(l)
 		t.release(l)
-		ok = t.reserve(&core.Budget{TokensPerDay: limit, Reserve: n, Day: day}) == nil
+		ok = t.reserve(&store.Budget{TokensPerDay: limit, Reserve: n, Day: day}) == nil
 		if ok && limit > 0 {
 			t.exec(`UPDATE jobs SET reserved = $3, day = $4 WHERE user_id = $1 AND id = $2`, t.user, l.Job, n, day)
 		}
@@ -35,7 +35,7 @@ func (t *tx) release(l core.Lease) {
 }
 
 // ReserveMore reserves more for a running turn; see store.TurnStore.
-func (s *Store) ReserveMore(ctx context.Context, turn *core.Turn, b core.Budget) (bool, error) {
+func (s *Store) ReserveMore(ctx context.Context, turn *core.Turn, b store.Budget) (bool, error) {
 	ok := false
 	err := s.update(ctx, "reserve more", turn.User, func(t *tx) {
 		t.holds(turn.Lease)
@@ -51,7 +51,7 @@ func (s *Store) ReserveMore(ctx context.Context, turn *core.Turn, b core.Budget)
 }
 
 // reserveFor reserves b.Reserve for a turn; false if the budget does not allow it.
-func (t *tx) reserveFor(turn *core.Turn, b *core.Budget) bool {
+func (t *tx) reserveFor(turn *core.Turn, b *store.Budget) bool {
 	if turn.Task != 0 {
 		return t.reserveTask(b)
 	}
@@ -62,7 +62,7 @@ func (t *tx) reserveFor(turn *core.Turn, b *core.Budget) bool {
 func (s *Store) ReserveCall(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error) {
 	ok := false
 	err := s.update(ctx, "reserve call", user, func(t *tx) {
-		ok = t.reserve(&core.Budget{TokensPerDay: limit, Reserve: n, Day: day}) == nil
+		ok = t.reserve(&store.Budget{TokensPerDay: limit, Reserve: n, Day: day}) == nil
 	})
 	return ok && err == nil, err
 }

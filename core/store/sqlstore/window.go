@@ -232,7 +232,7 @@ func lastUse(but string) string {
 const maxUncovered = 1000
 
 // paged returns the position after the last of pages.
-func paged(pages []core.Page) int64 {
+func paged(pages []store.Page) int64 {
 	if n := len(pages); n > 0 {
 		return pages[n-1].End + 1
 	}

@@ -28,10 +28,10 @@ func approvalCases() []testCase {
 }
 
 // ask stores a question with a notice and returns its approval.
-func (b *bench) ask(code, subject string) core.Approval {
+func (b *bench) ask(code, subject string) effect.Approval {
 	b.t.Helper()
 	_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Identity: b.at.ID, Now: b.now,
-		Effects: []core.Effect{effect.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveCall,
+		Effects: []core.Effect{effect.AskApproval{Approval: effect.Approval{Code: code, Kind: effect.ApproveCall,
 			Identity: b.at.ID, Subject: subject, AskedAt: b.now, Expires: b.now.Add(time.Hour)}}},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: "may I?", SentAt: b.now}}})
 	b.must(err)
@@ -40,7 +40,7 @@ func (b *bench) ask(code, subject string) core.Approval {
 	return open[len(open)-1]
 }
 
-func (b *bench) decide(a core.Approval, at core.IdentityID, when time.Time) bool {
+func (b *bench) decide(a effect.Approval, at core.IdentityID, when time.Time) bool {
 	b.t.Helper()
 	_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Now: when,
 		Effects: []core.Effect{effect.Decide{Approval: a.ID, Identity: at, Yes: true, At: when}}})
@@ -69,7 +69,7 @@ func testApproval(b *bench) {
 	equal(b, "twice", b.decide(a, b.at.ID, b.now), false)
 	got, err := b.Approval(b.ctx, b.user.ID, a.ID)
 	b.must(err)
-	equal(b, "state", got.State, core.ApprovalYes)
+	equal(b, "state", got.State, effect.ApprovalYes)
 	_, err = b.Approval(b.ctx, v.user.ID, a.ID)
 	b.notFound("of another person", err)
 }
@@ -164,9 +164,9 @@ func testApprovalRedacted(b *bench) {
 }
 
 // askAccount stores a question about a change to the account.
-func (b *bench) askAccount(code string) core.Approval {
+func (b *bench) askAccount(code string) effect.Approval {
 	b.t.Helper()
-	b.effects(effect.AskApproval{Approval: core.Approval{Code: code, Kind: core.ApproveAccount, Identity: b.at.ID,
+	b.effects(effect.AskApproval{Approval: effect.Approval{Code: code, Kind: effect.ApproveAccount, Identity: b.at.ID,
 		Subject: `{}`, AskedAt: b.now, Expires: b.now.Add(time.Hour)}})
 	open, _, err := b.OpenApprovals(b.ctx, b.user.ID, b.at.ID, b.now)
 	b.must(err)
@@ -174,7 +174,7 @@ func (b *bench) askAccount(code string) core.Approval {
 }
 
 // uses reports whether an approval could be used.
-func (b *bench) uses(a core.Approval) bool {
+func (b *bench) uses(a effect.Approval) bool {
 	b.t.Helper()
 	_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Now: b.now,
 		Effects: []core.Effect{effect.UseYes{Approval: a.ID, At: b.now}}})
@@ -188,7 +188,7 @@ func testUseYes(b *bench) {
 	v := b.second("Vera", "222")
 	first, second, call := b.askAccount("A1"), b.askAccount("A2"), b.ask("T1", `{}`)
 	equal(b, "before the answer", b.uses(first), false)
-	for _, a := range []core.Approval{first, second, call} {
+	for _, a := range []effect.Approval{first, second, call} {
 		equal(b, "answered", b.decide(a, b.at.ID, b.now), true)
 	}
 	equal(b, "by another person", v.uses(first), false)
@@ -212,7 +212,7 @@ func testUseCall(b *bench) {
 	ends := func(text string) {
 		b.must(b.Record(b.ctx, b.user.ID, store.CallRecord{Approval: a.ID, Tool: "mail", Text: text, At: b.now}))
 	}
-	now := func() (core.ApprovalState, string) {
+	now := func() (effect.ApprovalState, string) {
 		got, err := b.Approval(b.ctx, b.user.ID, a.ID)
 		b.must(err)
 		var s effect.CallSubject
@@ -227,12 +227,12 @@ func testUseCall(b *bench) {
 	equal(b, "again", begins(b), false)
 	ends("sent to ghosts")
 	state, result := now()
-	equal(b, "state", state, core.ApprovalUsed)
+	equal(b, "state", state, effect.ApprovalUsed)
 	equal(b, "result", result, "sent to ghosts")
 	b.effects(effect.Redact{Message: out.Messages[0], At: b.now})
 	ends("sent to ghosts")
 	state, result = now()
-	equal(b, "state after the yes was redacted", state, core.ApprovalUsed)
+	equal(b, "state after the yes was redacted", state, effect.ApprovalUsed)
 	equal(b, "result after it", result, "")
 	a = b.ask("T2", `{"call":{"id":"2","name":"mail","arguments":"{}"}}`)
 	yes = b.batch(false, "Yes.")
@@ -266,7 +266,7 @@ func testAlso(b *bench) {
 	v := b.second("Vera", "222")
 	yes := b.askAccount("A1")
 	equal(b, "answered", b.decide(yes, b.at.ID, b.now), true)
-	code := core.Code{Kind: core.CodeWeb, Hash: "link", Created: b.now, Expires: b.now.Add(time.Hour)}
+	code := effect.Code{Kind: effect.CodeWeb, Hash: "link", Created: b.now, Expires: b.now.Add(time.Hour)}
 	theirs := store.Note{User: v.user.ID, Now: b.now, Effects: []core.Effect{effect.NewWebLink{Code: code}},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice,
 			Text: "a link was made", SentAt: b.now}},

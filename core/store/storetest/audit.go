@@ -46,7 +46,7 @@ func (b *bench) acting(via core.Via, id int64) context.Context {
 
 func testAudit(b *bench) {
 	_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Identity: b.at.ID, Now: b.now,
-		Effects: []core.Effect{effect.SetSettings{}, effect.NewLink{Code: core.Code{Hash: "h", Expires: b.now.Add(time.Hour)}}}})
+		Effects: []core.Effect{effect.SetSettings{}, effect.NewLink{Code: effect.Code{Hash: "h", Expires: b.now.Add(time.Hour)}}}})
 	b.must(err)
 	id := int64(b.at.ID)
 	want := fmt.Sprintf("identity:%d settings done; identity:%d link_code done", id, id)
@@ -103,7 +103,7 @@ func testAuditQuestions(b *bench) {
 	equal(b, "expired", n, 1)
 	got, err := b.Approval(b.ctx, b.user.ID, late.ID)
 	b.must(err)
-	equal(b, "state", got.State, core.ApprovalLate)
+	equal(b, "state", got.State, effect.ApprovalLate)
 	n, err = b.ExpireApprovals(b.ctx, late.Expires)
 	b.must(err)
 	equal(b, "expired twice", n, 0)

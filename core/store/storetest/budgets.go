@@ -13,7 +13,7 @@ import (
 
 func testBudget(b *bench) {
 	day := dayOf(b.now)
-	limit := core.Budget{TokensPerDay: 1000, Reserve: 600, Day: day.Label, NextDay: day.End}
+	limit := store.Budget{TokensPerDay: 1000, Reserve: 600, Day: day.Label, NextDay: day.End}
 	a := b.batch(true, "one")
 	a.Budget = limit
 	t := one(b, b.Append, a).Turn
@@ -22,10 +22,10 @@ func testBudget(b *bench) {
 	equal(b, "used", used, 0)
 	equal(b, "reserved", reserved, 600)
 	equal(b, "more than is left", b.reserve(600, 1000), false)
-	ok, err := b.ReserveMore(b.ctx, t, core.Budget{TokensPerDay: 1000, Reserve: 600})
+	ok, err := b.ReserveMore(b.ctx, t, store.Budget{TokensPerDay: 1000, Reserve: 600})
 	b.must(err)
 	equal(b, "more of the turn than is left", ok, false)
-	ok, err = b.ReserveMore(b.ctx, t, core.Budget{TokensPerDay: 1000, Reserve: 300})
+	ok, err = b.ReserveMore(b.ctx, t, store.Budget{TokensPerDay: 1000, Reserve: 300})
 	b.must(err)
 	equal(b, "more of the turn", ok, true)
 	equal(b, "reserved for the turn", t.Reserved, 900)
@@ -56,7 +56,7 @@ func testBudget(b *bench) {
 	}
 	equal(b, "due today", len(b.due(turns)), 0)
 	b.now = day.End
-	tomorrow := core.Budget{TokensPerDay: 1000, Reserve: 600, Day: dayOf(b.now).Label, NextDay: dayOf(b.now).End}
+	tomorrow := store.Budget{TokensPerDay: 1000, Reserve: 600, Day: dayOf(b.now).Label, NextDay: dayOf(b.now).End}
 	claimed, p, err := b.ClaimTurn(b.ctx, b.only(turns), b.claim(), tomorrow)
 	b.must(err)
 	equal(b, "postponed", p == nil, true)
@@ -67,7 +67,7 @@ func testBudget(b *bench) {
 func testSpentAttempt(b *bench) {
 	day := dayOf(b.now)
 	a := b.batch(true, "one")
-	a.Budget = core.Budget{TokensPerDay: 1000, Reserve: 600, Day: day.Label, NextDay: day.End}
+	a.Budget = store.Budget{TokensPerDay: 1000, Reserve: 600, Day: day.Label, NextDay: day.End}
 	t := one(b, b.Append, a).Turn
 	for _, want := range [][2]int{{250, 350}, {500, 100}, {950, 0}} { // used, reserved
 		before, _, err := b.UsageOf(b.ctx, b.user.ID, day.Label)
@@ -128,7 +128,7 @@ func testJobBudget(b *bench) {
 }
 
 func testRate(b *bench) {
-	limit := core.Budget{TurnsPerMinute: 2}
+	limit := store.Budget{TurnsPerMinute: 2}
 	for n := range 3 {
 		a := b.batch(true, "hm")
 		a.Budget = limit

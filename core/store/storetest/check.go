@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlstore"
 )
 
@@ -30,7 +30,7 @@ func pageInvariants() map[string]string {
 	return map[string]string{
 		"pages do not overlap": `SELECT a.user_id, a.id FROM pages a JOIN pages b ON b.user_id = a.user_id AND b.thread_id = a.thread_id AND b.id <> a.id AND b.first <= a.last AND b.last >= a.first`,
 		"a page is stale or has its forms": fmt.Sprintf(
-			`SELECT user_id, id FROM pages p WHERE (SELECT COUNT(*) FROM page_forms f WHERE f.user_id = p.user_id AND f.page_id = p.id) <> (1 - stale) * %d`, core.MaxTier),
+			`SELECT user_id, id FROM pages p WHERE (SELECT COUNT(*) FROM page_forms f WHERE f.user_id = p.user_id AND f.page_id = p.id) <> (1 - stale) * %d`, store.MaxTier),
 	}
 }
 

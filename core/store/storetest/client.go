@@ -117,7 +117,7 @@ func testOwnTitle(b *bench) {
 		equal(b, "title", t.Title, want)
 		b.sent(b.answer(t, "yes").Delivery)
 		b.sayIn(h.ID, "claimed later")
-		t, _, err := b.ClaimTurn(b.ctx, b.only(turns), b.claim(), core.Budget{})
+		t, _, err := b.ClaimTurn(b.ctx, b.only(turns), b.claim(), store.Budget{})
 		b.must(err)
 		equal(b, "title of a turn claimed later", t.Title, want)
 		read, _, err := b.Turn(b.ctx, b.user.ID, t.ID)

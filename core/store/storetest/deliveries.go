@@ -23,7 +23,7 @@ func deliveryCases() []testCase {
 	}
 }
 
-func (b *bench) finish(d *core.Delivery, n int, r core.PartResult) bool {
+func (b *bench) finish(d *core.Delivery, n int, r store.PartResult) bool {
 	b.t.Helper()
 	more, err := b.FinishPart(b.ctx, d, n, r, b.now)
 	b.must(err)
@@ -48,7 +48,7 @@ func testParts(b *bench) {
 	equal(b, "key", d.Parts[1].Part.Key != d.Parts[0].Part.Key && d.Parts[0].Part.Key != "", true)
 	for n := range 3 {
 		equal(b, "state", d.Parts[n].State, core.DeliverySending)
-		more := b.finish(d, n, core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: "n" + itoa(n)}})
+		more := b.finish(d, n, store.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: "n" + itoa(n)}})
 		equal(b, "more", more, n < 2)
 	}
 	equal(b, "delivery", b.state(d.ID), core.DeliverySent)
@@ -62,7 +62,7 @@ func testParts(b *bench) {
 // testFinishAgain repeats writes whose confirmation was lost.
 func testFinishAgain(b *bench) {
 	d := b.answer(b.turn("go"), "1", "2", "3").Delivery
-	sent := core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: "n"}}
+	sent := store.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: "n"}}
 	for range 2 {
 		equal(b, "more", b.finish(d, 0, sent), true)
 	}
@@ -80,11 +80,11 @@ func testUnknown(b *bench) {
 		equal(b, "repeats", d.Parts[0].Repeats, n)
 		equal(b, "key", d.Parts[0].Part.Key, key)
 		if n == 1 {
-			equal(b, "more", b.finish(d, 0, core.PartResult{State: core.DeliveryUnknown, RetryAt: b.now.Add(time.Second),
+			equal(b, "more", b.finish(d, 0, store.PartResult{State: core.DeliveryUnknown, RetryAt: b.now.Add(time.Second),
 				Error: "timeout"}), false)
 		}
 		if n == 2 {
-			b.finish(d, 0, core.PartResult{State: core.DeliveryUnknown, Error: "gave up"})
+			b.finish(d, 0, store.PartResult{State: core.DeliveryUnknown, Error: "gave up"})
 			equal(b, "delivery", b.state(d.ID), core.DeliveryUnknown)
 		}
 	}
@@ -92,40 +92,40 @@ func testUnknown(b *bench) {
 
 func testUnknownThenMore(b *bench) {
 	d := b.answer(b.turn("go"), "1", "2").Delivery
-	equal(b, "more", b.finish(d, 0, core.PartResult{State: core.DeliveryUnknown, Error: "timeout"}), true)
+	equal(b, "more", b.finish(d, 0, store.PartResult{State: core.DeliveryUnknown, Error: "timeout"}), true)
 	equal(b, "next", d.Parts[1].State, core.DeliverySending)
-	b.finish(d, 1, core.PartResult{State: core.DeliverySent})
+	b.finish(d, 1, store.PartResult{State: core.DeliverySent})
 	equal(b, "delivery", b.state(d.ID), core.DeliveryUnknown)
 }
 
 func testPendingPart(b *bench) {
 	d := b.answer(b.turn("go"), "1", "2").Delivery
-	b.finish(d, 0, core.PartResult{State: core.DeliverySent})
-	equal(b, "more", b.finish(d, 1, core.PartResult{State: core.DeliveryPending, RetryAt: b.now.Add(time.Minute),
+	b.finish(d, 0, store.PartResult{State: core.DeliverySent})
+	equal(b, "more", b.finish(d, 1, store.PartResult{State: core.DeliveryPending, RetryAt: b.now.Add(time.Minute),
 		Error: "429"}), false)
 	equal(b, "due", len(b.due(deliveries)), 0)
 	b.now = b.now.Add(time.Minute)
 	d = b.takeDelivery()
 	equal(b, "first", d.Parts[0].State, core.DeliverySent)
 	equal(b, "second", d.Parts[1].State, core.DeliverySending)
-	b.finish(d, 1, core.PartResult{State: core.DeliveryPending, Error: "again, at once"})
+	b.finish(d, 1, store.PartResult{State: core.DeliveryPending, Error: "again, at once"})
 	b.sent(b.takeDelivery())
 }
 
 func testPaced(b *bench) {
 	d := b.answer(b.turn("go"), "1", "2").Delivery
-	equal(b, "more", b.finish(d, 0, core.PartResult{State: core.DeliverySent, RetryAt: b.now.Add(time.Second)}), false)
+	equal(b, "more", b.finish(d, 0, store.PartResult{State: core.DeliverySent, RetryAt: b.now.Add(time.Second)}), false)
 	b.now = b.now.Add(time.Second)
 	d = b.takeDelivery()
 	equal(b, "next", d.Parts[1].State, core.DeliverySending)
-	equal(b, "more", b.finish(d, 1, core.PartResult{State: core.DeliverySent, RetryAt: b.now.Add(time.Second)}), false)
+	equal(b, "more", b.finish(d, 1, store.PartResult{State: core.DeliverySent, RetryAt: b.now.Add(time.Second)}), false)
 	equal(b, "delivery", b.state(d.ID), core.DeliverySent)
 }
 
 func testFailedPart(b *bench) {
 	d := b.answer(b.turn("go"), "1", "2", "3").Delivery
-	b.finish(d, 0, core.PartResult{State: core.DeliverySent})
-	equal(b, "more", b.finish(d, 1, core.PartResult{State: core.DeliveryFailed, Error: "bad request"}), false)
+	b.finish(d, 0, store.PartResult{State: core.DeliverySent})
+	equal(b, "more", b.finish(d, 1, store.PartResult{State: core.DeliveryFailed, Error: "bad request"}), false)
 	equal(b, "delivery", b.state(d.ID), core.DeliveryFailed)
 	b.must(b.Redeliver(b.ctx, b.user.ID, d.ID, b.now))
 	again := b.takeDelivery()
@@ -146,7 +146,7 @@ func testFIFO(b *bench) {
 		d := b.takeDelivery()
 		equal(b, "text", d.Parts[0].Part.Text, itoa(n))
 		if n == 1 {
-			b.finish(d, 0, core.PartResult{State: core.DeliveryPending, RetryAt: b.now.Add(time.Minute)})
+			b.finish(d, 0, store.PartResult{State: core.DeliveryPending, RetryAt: b.now.Add(time.Minute)})
 			equal(b, "due while the head waits", len(b.due(deliveries)), 0)
 			b.now = b.now.Add(time.Minute)
 			d = b.takeDelivery()
@@ -177,7 +177,7 @@ func testDeliveryFence(b *bench) {
 	old := b.answer(b.turn("go"), "1").Delivery
 	b.now = b.now.Add(time.Hour)
 	fresh := b.takeDelivery()
-	_, err := b.FinishPart(b.ctx, old, 0, core.PartResult{State: core.DeliverySent}, b.now)
+	_, err := b.FinishPart(b.ctx, old, 0, store.PartResult{State: core.DeliverySent}, b.now)
 	equal(b, "fenced", errors.Is(err, core.ErrFenced), true)
 	equal(b, "state", b.state(fresh.ID), core.DeliverySending)
 	b.sent(fresh)
@@ -208,8 +208,8 @@ func (b *bench) notice(text string, expires time.Time) core.DeliveryID {
 
 func testParked(b *bench) {
 	d := b.answer(b.turn("go"), "1", "2").Delivery
-	b.finish(d, 0, core.PartResult{State: core.DeliverySent})
-	equal(b, "more", b.finish(d, 1, core.PartResult{State: core.DeliveryParked, Error: "blocked"}), false)
+	b.finish(d, 0, store.PartResult{State: core.DeliverySent})
+	equal(b, "more", b.finish(d, 1, store.PartResult{State: core.DeliveryParked, Error: "blocked"}), false)
 	second := b.notice("3", time.Time{})
 	equal(b, "second", b.state(second), core.DeliveryParked)
 	equal(b, "due", len(b.due(deliveries)), 0)
@@ -224,7 +224,7 @@ func testParked(b *bench) {
 		d := b.takeDelivery()
 		n := len(d.Parts) - 1
 		equal(b, "text", d.Parts[n].Part.Text, want)
-		b.finish(d, n, core.PartResult{State: core.DeliverySent})
+		b.finish(d, n, store.PartResult{State: core.DeliverySent})
 	}
 	b.sent(b.answer(b.turn("hm"), "5").Delivery)
 	equal(b, "due again", len(b.due(deliveries)), 0)
@@ -280,7 +280,7 @@ func testRedeliver(b *bench) {
 	equal(b, "state", b.state(id), core.DeliveryExpired)
 	b.must(b.Redeliver(b.ctx, b.user.ID, id, b.now))
 	d := b.takeDelivery()
-	b.finish(d, 0, core.PartResult{State: core.DeliveryParked})
+	b.finish(d, 0, store.PartResult{State: core.DeliveryParked})
 	b.must(b.Redeliver(b.ctx, b.user.ID, id, b.now))
 	b.sent(b.takeDelivery())
 	equal(b, "state", b.state(id), core.DeliverySent)
@@ -290,7 +290,7 @@ func testTrouble(b *bench) {
 	u, i := b.person("Bob", core.RoleMember, "222")
 	for _, who := range []*bench{b, b.as(u, i)} {
 		d := who.answer(who.turn("go"), "1").Delivery
-		who.finish(d, 0, core.PartResult{State: core.DeliveryFailed, Error: "x"})
+		who.finish(d, 0, store.PartResult{State: core.DeliveryFailed, Error: "x"})
 		who.exchange("fine", "ok")
 	}
 	for n, q := range []store.DeliveryQuery{

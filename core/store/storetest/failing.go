@@ -98,7 +98,7 @@ func testFailing(b *bench) {
 	for n := range d.Parts {
 		done := *d
 		f.fails("finish part", func() error {
-			_, err := f.FinishPart(f.ctx, &done, n, core.PartResult{State: core.DeliverySent,
+			_, err := f.FinishPart(f.ctx, &done, n, store.PartResult{State: core.DeliverySent,
 				Receipt: core.Receipt{NativeID: itoa(n)}}, f.now)
 			return err
 		})
@@ -119,7 +119,7 @@ func testFailingWork(b *bench) {
 	q, a := b.exchange("first", "1")
 	k := b.task("tell the news", "0 * * * *", 0)
 	first := b.stranger("may I?")
-	one(b, b.Hold, store.Hold{Event: first, Keep: true, Now: b.now, Code: &core.Code{Kind: core.CodePair, Hash: "H1",
+	one(b, b.Hold, store.Hold{Event: first, Keep: true, Now: b.now, Code: &effect.Code{Kind: effect.CodePair, Hash: "H1",
 		Hint: "ABCD", Address: first.Address, Name: "Grace", Created: b.now, Expires: b.now.Add(2 * time.Hour)}})
 	f := newFailing(b)
 	day, err := f.Unwindowed(f.ctx, f.user.ID, 100)
@@ -134,7 +134,7 @@ func testFailingWork(b *bench) {
 			Vector: vector(7)}}, f.now)
 	})
 	pages := store.PutPages{User: f.user.ID, Thread: f.continuous(), Lease: f.compressing(), Edits: f.pageList().Edits,
-		Pages: []core.Page{f.pageOf("page", q, a)}, Now: f.now, Done: true}
+		Pages: []store.Page{f.pageOf("page", q, a)}, Now: f.now, Done: true}
 	f.fails("put pages", func() error { return f.PutPages(f.ctx, pages) })
 	batch := store.ImportBatch{User: f.user.ID, Summaries: true, Now: f.now, Messages: []store.ImportMessage{
 		f.line(50*time.Hour, core.RoleUser, "a"), f.line(49*time.Hour, core.RoleAssistant, "b")}}
@@ -145,7 +145,7 @@ func testFailingWork(b *bench) {
 	f.fails("fire a task", func() error { return f.FirePlan(f.ctx, fire) })
 	ref, c := f.only(turns), f.claim()
 	var t *core.Turn
-	f.fails("claim turn", func() (err error) { t, _, err = f.ClaimTurn(f.ctx, ref, c, core.Budget{}); return err })
+	f.fails("claim turn", func() (err error) { t, _, err = f.ClaimTurn(f.ctx, ref, c, store.Budget{}); return err })
 	d := f.answer(t, "the news").Delivery
 	f.finish(d, 0, sentAs("w1"))
 	receipt, _ := f.inbound("")

@@ -176,7 +176,7 @@ func testPushedOut(b *bench) {
 		e := b.stranger("may I?")
 		e.Address.External = external
 		one(b, b.Hold, store.Hold{Event: e, Keep: true, Now: b.now, MaxCodes: 6, Origin: origin, MaxOrigin: 2,
-			Code: &core.Code{Kind: core.CodePair, Hash: "hash of " + external, Hint: external, Address: e.Address,
+			Code: &effect.Code{Kind: effect.CodePair, Hash: "hash of " + external, Hint: external, Address: e.Address,
 				Created: b.now, Expires: b.now.Add(time.Hour)}})
 	}
 	for _, external := range []string{"@a:honest.example", "111222", "@a:troll.example", "@b:troll.example",
@@ -187,7 +187,7 @@ func testPushedOut(b *bench) {
 		}
 		hold(external, server)
 	}
-	codes, err := b.Codes(b.ctx, core.CodePair, b.now)
+	codes, err := b.Codes(b.ctx, effect.CodePair, b.now)
 	b.must(err)
 	var got []string
 	for _, c := range codes {
@@ -199,7 +199,7 @@ func testPushedOut(b *bench) {
 }
 
 func testHeld(b *bench) {
-	code := core.Code{Kind: core.CodePair, Hash: "H1", Hint: "ABCD", Address: b.stranger("").Address, Name: "Grace",
+	code := effect.Code{Kind: effect.CodePair, Hash: "H1", Hint: "ABCD", Address: b.stranger("").Address, Name: "Grace",
 		Created: b.now, Expires: b.now.Add(time.Hour)}
 	first, second := b.stranger("may I?"), b.stranger("please")
 	dup := one(b, b.Hold, store.Hold{Event: first, Keep: true, Code: &code, Now: b.now,

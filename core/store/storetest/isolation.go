@@ -300,7 +300,7 @@ func (b *bench) claimForeign(x theirs) {
 		j, err := b.Claim(b.ctx, ref, b.claim())
 		b.must(err)
 		equal(b, "job", j == nil, true)
-		t, _, err := b.ClaimTurn(b.ctx, ref, b.claim(), core.Budget{})
+		t, _, err := b.ClaimTurn(b.ctx, ref, b.claim(), store.Budget{})
 		b.must(err)
 		equal(b, "turn", t == nil, true)
 		d, err := b.ClaimDelivery(b.ctx, ref, b.claim())
@@ -321,8 +321,8 @@ func testForeignTurn(b *bench) {
 	_, err := b.Commit(b.ctx, b.reply(&turn, "mine"), nil)
 	equal(b, "commit", err != nil, true)
 	equal(b, "retry", b.RetryTurn(b.ctx, &turn, b.now, "x") != nil, true)
-	equal(b, "reserve more", second(b.ReserveMore(b.ctx, &turn, core.Budget{TokensPerDay: 10, Reserve: 1})) != nil, true)
-	_, err = b.FinishPart(b.ctx, &d, 0, core.PartResult{State: core.DeliverySent}, b.now)
+	equal(b, "reserve more", second(b.ReserveMore(b.ctx, &turn, store.Budget{TokensPerDay: 10, Reserve: 1})) != nil, true)
+	_, err = b.FinishPart(b.ctx, &d, 0, store.PartResult{State: core.DeliverySent}, b.now)
 	equal(b, "finish part", err != nil, true)
 	p := store.PutSummary{Summary: core.Summary{User: u.ID, Segment: x.segment, Markdown: "mine"},
 		Lease: x.job.Lease, Now: b.now}

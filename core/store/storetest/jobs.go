@@ -296,7 +296,7 @@ func testClaimed(b *bench) {
 	b.must(b.Leave(b.ctx, b.claim().Worker))
 	again := b.takeDelivery()
 	equal(b, "part", again.Parts[0].State, core.DeliveryUnknown)
-	_, err := b.FinishPart(b.ctx, d, 0, core.PartResult{State: core.DeliverySent}, b.now)
+	_, err := b.FinishPart(b.ctx, d, 0, store.PartResult{State: core.DeliverySent}, b.now)
 	equal(b, "its part", errors.Is(err, core.ErrFenced), true)
 	b.sent(again)
 	stalled := b.turn("a process stalls")

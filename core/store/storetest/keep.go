@@ -108,7 +108,7 @@ func testRedactNotices(b *bench) {
 func testRedactUndelivered(b *bench) {
 	failed := func(text string) core.DeliveryID {
 		id := b.notice(text, time.Time{})
-		b.finish(b.takeDelivery(), 0, core.PartResult{State: core.DeliveryFailed, Error: "no such chat"})
+		b.finish(b.takeDelivery(), 0, store.PartResult{State: core.DeliveryFailed, Error: "no such chat"})
 		return id
 	}
 	id, _ := b.exchange("zebra crossing", "ok")
@@ -258,28 +258,28 @@ func testFindUsers(b *bench) {
 	}
 }
 
-func (b *bench) code(hash string) core.Code {
-	return core.Code{Kind: core.CodePair, Hash: hash, Hint: hash, Address: core.Address{Channel: "telegram", Account: "42",
+func (b *bench) code(hash string) effect.Code {
+	return effect.Code{Kind: effect.CodePair, Hash: hash, Hint: hash, Address: core.Address{Channel: "telegram", Account: "42",
 		External: "999"}, Name: "Grace", Created: b.now, Expires: b.now.Add(time.Hour)}
 }
 
 func testCodes(b *bench) {
 	b.must(b.PutCode(b.ctx, b.code("A")))
 	b.must(b.PutCode(b.ctx, b.code("B")))
-	list, err := b.Codes(b.ctx, core.CodePair, b.now)
+	list, err := b.Codes(b.ctx, effect.CodePair, b.now)
 	b.must(err)
 	equal(b, "codes", len(list), 2)
-	_, err = b.UseCode(b.ctx, core.CodeOwner, "A", b.now)
+	_, err = b.UseCode(b.ctx, effect.CodeOwner, "A", b.now)
 	equal(b, "other kind", errors.Is(err, core.ErrRefused), true)
-	c, err := b.UseCode(b.ctx, core.CodePair, "A", b.now)
+	c, err := b.UseCode(b.ctx, effect.CodePair, "A", b.now)
 	b.must(err)
 	equal(b, "name", c.Name, "Grace")
-	_, err = b.UseCode(b.ctx, core.CodePair, "A", b.now)
+	_, err = b.UseCode(b.ctx, effect.CodePair, "A", b.now)
 	equal(b, "twice", errors.Is(err, core.ErrRefused), true)
 	b.now = b.now.Add(time.Hour)
-	_, err = b.UseCode(b.ctx, core.CodePair, "B", b.now)
+	_, err = b.UseCode(b.ctx, effect.CodePair, "B", b.now)
 	equal(b, "after its end", errors.Is(err, core.ErrRefused), true)
-	list, err = b.Codes(b.ctx, core.CodePair, b.now)
+	list, err = b.Codes(b.ctx, effect.CodePair, b.now)
 	b.must(err)
 	equal(b, "valid", len(list), 0)
 	b.sweep()
@@ -288,9 +288,9 @@ func testCodes(b *bench) {
 
 func testOwnerCode(b *bench) {
 	for _, hash := range []string{"A", "B"} {
-		b.must(b.PutCode(b.ctx, core.Code{Kind: core.CodeOwner, Hash: hash, Created: b.now}))
+		b.must(b.PutCode(b.ctx, effect.Code{Kind: effect.CodeOwner, Hash: hash, Created: b.now}))
 	}
-	list, err := b.Codes(b.ctx, core.CodeOwner, b.now.Add(time.Hour))
+	list, err := b.Codes(b.ctx, effect.CodeOwner, b.now.Add(time.Hour))
 	b.must(err)
 	equal(b, "codes", len(list), 1)
 	equal(b, "newest", list[0].Hash, "B")

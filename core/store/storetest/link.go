@@ -25,7 +25,7 @@ func linkCases() []testCase {
 // linkCode stores a link code of the bench's user.
 func (b *bench) linkCode(hash string) {
 	b.t.Helper()
-	b.effects(effect.NewLink{Code: core.Code{Hash: hash, Address: b.at.Address, Created: b.now,
+	b.effects(effect.NewLink{Code: effect.Code{Hash: hash, Address: b.at.Address, Created: b.now,
 		Expires: b.now.Add(10 * time.Minute)}})
 }
 
@@ -70,7 +70,7 @@ func testLinkStranger(b *bench) {
 	use.Address, use.EventID = address("901"), "use again"
 	err = b.UseLink(b.ctx, "A", store.Hold{Event: use, Now: b.now})
 	equal(b, "refused", errors.Is(err, core.ErrRefused), true)
-	pending, err := b.Codes(b.ctx, core.CodePair, b.now)
+	pending, err := b.Codes(b.ctx, effect.CodePair, b.now)
 	b.must(err)
 	equal(b, "requests to be let in", len(pending), 0)
 	held, err := b.Approved(b.ctx, 10)

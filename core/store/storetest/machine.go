@@ -171,7 +171,7 @@ func (m *machine) find(b *bench, w *worker) {
 	ref := refs[m.r.IntN(len(refs))]
 	var err error
 	if ref.Queue == turns {
-		w.turn, _, err = b.ClaimTurn(b.ctx, ref, b.claim(), core.Budget{})
+		w.turn, _, err = b.ClaimTurn(b.ctx, ref, b.claim(), store.Budget{})
 	} else {
 		w.delivery, err = b.ClaimDelivery(b.ctx, ref, b.claim())
 	}
@@ -220,9 +220,9 @@ func (m *machine) deliver(b *bench, w *worker) {
 		w.delivery = nil // it dies before it stores the service's confirmation
 		return
 	}
-	r := core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: fmt.Sprintf("s%d", len(m.sends))}}
+	r := store.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: fmt.Sprintf("s%d", len(m.sends))}}
 	if m.r.IntN(10) == 0 {
-		r = core.PartResult{State: core.DeliveryPending, RetryAt: b.now.Add(time.Second)}
+		r = store.PartResult{State: core.DeliveryPending, RetryAt: b.now.Add(time.Second)}
 	}
 	more, err := b.FinishPart(b.ctx, d, n, r, b.now)
 	if err != nil && !isFenced(err) {
@@ -377,7 +377,7 @@ func testTogether(t *testing.T, open Open) {
 	}
 	wg.Wait()
 	for refs := b.due(turns); len(refs) > 0; refs = b.due(turns) {
-		turn, _, err := b.ClaimTurn(b.ctx, refs[0], b.claim(), core.Budget{})
+		turn, _, err := b.ClaimTurn(b.ctx, refs[0], b.claim(), store.Budget{})
 		b.must(err)
 		b.carry(turn)
 	}
@@ -400,7 +400,7 @@ func (b *bench) carry(t *core.Turn) {
 		return
 	}
 	if out.Delivery != nil {
-		if _, err := b.FinishPart(b.ctx, out.Delivery, 0, core.PartResult{State: core.DeliverySent}, b.now); err != nil {
+		if _, err := b.FinishPart(b.ctx, out.Delivery, 0, store.PartResult{State: core.DeliverySent}, b.now); err != nil {
 			b.t.Error(err)
 		}
 	}

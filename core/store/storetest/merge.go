@@ -47,7 +47,7 @@ func testMergeAsked(b *bench) {
 	equal(b, "a turn at once", got.Turn == nil, true)
 	refs := v.due(turns)
 	for _, r := range refs {
-		t, _, err := b.ClaimTurn(b.ctx, r, v.claim(), core.Budget{})
+		t, _, err := b.ClaimTurn(b.ctx, r, v.claim(), store.Budget{})
 		b.must(err)
 		equal(b, "a turn of the old half", t == nil, true)
 	}
@@ -165,7 +165,7 @@ func (b *bench) mergedRest(x theirs, shift core.MessageID, ids int64, at core.Id
 	b.must(err)
 	equal(b, "journal", ok && text == "secret", true)
 	b.now = b.now.Add(2 * time.Second)
-	claimed, _, err := b.ClaimTurn(b.ctx, b.only(turns), b.claim(), core.Budget{})
+	claimed, _, err := b.ClaimTurn(b.ctx, b.only(turns), b.claim(), store.Budget{})
 	b.must(err)
 	equal(b, "claimed again", claimed.ID, turn.ID)
 	equal(b, "thread", claimed.Thread, x.thread+core.ThreadID(ids))
@@ -387,7 +387,7 @@ func testMergeMeanwhile(b *bench) {
 		equal(b, "a turn at once", who.say(true, "kept for "+who.user.Name).Turn == nil, true)
 	}
 	for _, ref := range b.due(turns) {
-		turn, _, err := b.ClaimTurn(b.ctx, ref, b.claim(), core.Budget{})
+		turn, _, err := b.ClaimTurn(b.ctx, ref, b.claim(), store.Budget{})
 		b.must(err)
 		equal(b, "answered meanwhile", turn == nil, true)
 	}

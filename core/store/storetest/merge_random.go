@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/internal/fulltest"
 )
 
@@ -58,7 +59,7 @@ func (b *bench) carryAll(who *bench) {
 		if ref.User != who.user.ID {
 			continue
 		}
-		t, _, err := who.ClaimTurn(who.ctx, ref, who.claim(), core.Budget{})
+		t, _, err := who.ClaimTurn(who.ctx, ref, who.claim(), store.Budget{})
 		b.must(err)
 		who.sent(who.answer(t, "late").Delivery)
 	}

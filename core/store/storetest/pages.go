@@ -45,14 +45,14 @@ func (b *bench) continuous() core.ThreadID {
 }
 
 // pageOf returns a page of some messages, with a form for each tier.
-func (b *bench) pageOf(text string, ids ...core.MessageID) core.Page {
+func (b *bench) pageOf(text string, ids ...core.MessageID) store.Page {
 	b.t.Helper()
 	first, last := b.message(ids[0]), b.message(ids[len(ids)-1])
-	p := core.Page{User: b.user.ID, Thread: first.Thread, Segment: first.Segment,
+	p := store.Page{User: b.user.ID, Thread: first.Thread, Segment: first.Segment,
 		Start: first.Position, End: last.Position, First: slices.Min(ids), Last: slices.Max(ids), Messages: len(ids),
-		Original: 30, Tier: core.TierOlder}
-	for tier := core.TierOlder; tier <= core.MaxTier; tier++ {
-		p.Forms[tier] = core.PageForm{Text: fmt.Sprintf("%s %d", text, tier), Tokens: 12 / int(tier), UserTokens: 2, Raw: 1,
+		Original: 30, Tier: store.TierOlder}
+	for tier := store.TierOlder; tier <= store.MaxTier; tier++ {
+		p.Forms[tier] = store.PageForm{Text: fmt.Sprintf("%s %d", text, tier), Tokens: 12 / int(tier), UserTokens: 2, Raw: 1,
 			Summarized: 1, References: 1, Omitted: 1}
 	}
 	return p
@@ -67,7 +67,7 @@ func (b *bench) putPages(p store.PutPages) {
 	b.must(b.PutPages(b.ctx, p))
 }
 
-func (b *bench) pages() []core.Page {
+func (b *bench) pages() []store.Page {
 	b.t.Helper()
 	return b.pageList().Pages
 }
@@ -108,21 +108,21 @@ func testPages(b *bench) {
 	u1, a1 := b.exchange("one", "first")
 	u2, a2 := b.exchange("two", "second")
 	b.exchange("three", "third")
-	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1), b.pageOf("p2", u2, a2)}})
+	b.putPages(store.PutPages{Pages: []store.Page{b.pageOf("p1", u1, a1), b.pageOf("p2", u2, a2)}})
 	equal(b, "jobs", len(b.due(core.QueueCompress)), 0)
 	all := b.pages()
 	equal(b, "pages", len(all), 2)
-	equal(b, "form", all[0].Forms[core.TierPoints], core.PageForm{Tokens: 6, UserTokens: 2, Raw: 1, Summarized: 1,
+	equal(b, "form", all[0].Forms[store.TierPoints], store.PageForm{Tokens: 6, UserTokens: 2, Raw: 1, Summarized: 1,
 		References: 1, Omitted: 1})
-	b.putPages(store.PutPages{Tiers: map[core.PageID]core.Tier{all[0].ID: core.TierKernel}})
+	b.putPages(store.PutPages{Tiers: map[store.PageID]store.Tier{all[0].ID: store.TierKernel}})
 	pages, messages, w := b.longWindow(1000)
 	wantList(b, "pages", pages, "p1 4", "p2 1")
 	equal(b, "first", w.Pages[0].First, u1)
 	equal(b, "last", w.Pages[0].Last, a1)
 	wantList(b, "messages", messages, "three", "third", "now")
 	equal(b, "more", w.More, false)
-	got, err := b.PageTexts(b.ctx, b.user.ID, []core.PageRef{{Page: all[1].ID, Tier: core.TierPoints},
-		{Page: 999, Tier: 1}, {Page: all[0].ID, Tier: core.TierOlder}})
+	got, err := b.PageTexts(b.ctx, b.user.ID, []store.PageRef{{Page: all[1].ID, Tier: store.TierPoints},
+		{Page: 999, Tier: 1}, {Page: all[0].ID, Tier: store.TierOlder}})
 	b.must(err)
 	equal(b, "found", len(got), 2)
 	equal(b, "first text", got[0].Forms[got[0].Tier].Text, "p2 2")
@@ -134,25 +134,25 @@ func testPages(b *bench) {
 
 func testPagesOfEpoch(b *bench) {
 	u1, a1 := b.exchange("one", "first")
-	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1)}})
+	b.putPages(store.PutPages{Pages: []store.Page{b.pageOf("p1", u1, a1)}})
 	t := b.turn("two")
 	r := b.reply(t, "second")
 	r.Epoch = &store.Epoch{ID: t.ID, Start: b.message(t.Inputs[0]).Position, Edits: 0, Budgets: "f", StartedAt: b.now,
-		Head: []store.HeadPart{{Name: "history", Pages: []core.PageRef{{Page: b.pages()[0].ID, Tier: core.TierOlder}}}}}
+		Head: []store.HeadPart{{Name: "history", Pages: []store.PageRef{{Page: b.pages()[0].ID, Tier: store.TierOlder}}}}}
 	r.Compress = true
 	c := b.claim()
 	out, err := b.Commit(b.ctx, r, &c)
 	b.must(err)
 	b.sent(out.Delivery)
 	equal(b, "jobs", len(b.due(core.QueueCompress)), 1)
-	b.putPages(store.PutPages{Tiers: map[core.PageID]core.Tier{b.pages()[0].ID: core.TierKernel}})
+	b.putPages(store.PutPages{Tiers: map[store.PageID]store.Tier{b.pages()[0].ID: store.TierKernel}})
 	for range 2 { // also in the turn after
 		b.now = b.now.Add(time.Second)
 		t := b.turn("three")
 		w, err := b.Window(b.ctx, t, store.WindowQuery{Tokens: 1000, Limit: 100, Pages: 1000, Budgets: "f",
 			Stale: b.now.Add(-time.Hour)})
 		b.must(err)
-		if len(w.Pages) != 1 || w.Pages[0].Tier != core.TierOlder || w.Pages[0].Forms[core.TierOlder].Text != "p1 1" {
+		if len(w.Pages) != 1 || w.Pages[0].Tier != store.TierOlder || w.Pages[0].Forms[store.TierOlder].Text != "p1 1" {
 			b.t.Errorf("got pages %+v", w.Pages)
 		}
 		b.sent(b.answer(t, "third").Delivery)
@@ -160,7 +160,7 @@ func testPagesOfEpoch(b *bench) {
 }
 
 func testManyPages(b *bench) {
-	var all []core.Page
+	var all []store.Page
 	for n := range 7 {
 		u, a := b.exchange(fmt.Sprint("q", n), fmt.Sprint("a", n))
 		all = append(all, b.pageOf(fmt.Sprint("p", n), u, a))
@@ -176,29 +176,29 @@ func testPageEdited(b *bench) {
 	u1, a1 := b.exchange("one", "first")
 	u2, a2 := b.exchange("two", "second")
 	target := b.native()
-	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("secretive", u1, a1), b.pageOf("p2", u2, a2)}})
+	b.putPages(store.PutPages{Pages: []store.Page{b.pageOf("secretive", u1, a1), b.pageOf("p2", u2, a2)}})
 	b.must(b.edit(target, "e1", "two, no, three"))
 	all := b.pages()
 	equal(b, "first is stale", all[0].Stale, false)
 	equal(b, "second is stale", all[1].Stale, true)
-	equal(b, "its form", all[1].Forms[core.TierOlder], core.PageForm{})
+	equal(b, "its form", all[1].Forms[store.TierOlder], store.PageForm{})
 	equal(b, "jobs", len(b.due(core.QueueCompress)), 1)
 	pages, messages, _ := b.longWindow(1000)
 	wantList(b, "pages", pages, "secretive 1", "")
 	wantList(b, "messages", messages, "now")
 	again := b.pageOf("p2 again", u2, a2)
-	again.ID, again.Tier = all[1].ID, core.TierPoints
+	again.ID, again.Tier = all[1].ID, store.TierPoints
 	lease := b.due(core.QueueCompress)
 	equal(b, "one job", len(lease), 1)
-	b.putPages(store.PutPages{Pages: []core.Page{again}})
-	old := core.PageRef{Page: all[1].ID, Tier: core.TierOlder}
+	b.putPages(store.PutPages{Pages: []store.Page{again}})
+	old := store.PageRef{Page: all[1].ID, Tier: store.TierOlder}
 	all = b.pages()
 	equal(b, "pages", len(all), 2)
-	gone, err := b.PageTexts(b.ctx, b.user.ID, []core.PageRef{old})
+	gone, err := b.PageTexts(b.ctx, b.user.ID, []store.PageRef{old})
 	b.must(err)
 	equal(b, "forms that an earlier prompt showed", len(gone), 0)
 	equal(b, "stale", all[1].Stale, false)
-	equal(b, "tier", all[1].Tier, core.TierPoints)
+	equal(b, "tier", all[1].Tier, store.TierPoints)
 	equal(b, "jobs", len(b.due(core.QueueCompress)), 0)
 }
 
@@ -207,7 +207,7 @@ func testPageRedacted(b *bench) {
 	u1, a1 := b.exchange("my "+word, "first")
 	u2, a2 := b.exchange("the same again", "second")
 	u3, a3 := b.exchange("else", "third")
-	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("my "+word, u1, a1), b.pageOf("as before, without "+word, u2, a2),
+	b.putPages(store.PutPages{Pages: []store.Page{b.pageOf("my "+word, u1, a1), b.pageOf("as before, without "+word, u2, a2),
 		b.pageOf("p3", u3, a3)},
 		Prints:  []store.Printed{{Band: 7, Message: u1}, {Band: 8, Message: u2}},
 		Repeats: map[core.MessageID][]core.MessageID{u2: {u1}}})
@@ -229,7 +229,7 @@ func testPageChanged(b *bench) {
 	lease := b.compressing()
 	list := b.pageList()
 	p := store.PutPages{User: b.user.ID, Thread: b.continuous(), Lease: lease, Edits: list.Edits,
-		Pages: []core.Page{b.pageOf("p1", u1, a1)}, Now: b.now}
+		Pages: []store.Page{b.pageOf("p1", u1, a1)}, Now: b.now}
 	b.must(b.edit(target, "e1", "uno"))
 	if err := b.PutPages(b.ctx, p); !errors.Is(err, core.ErrChanged) {
 		b.t.Errorf("of changed messages: %v", err)
@@ -289,7 +289,7 @@ func testCompressed(b *bench) {
 	r := b.reply(t, "second")
 	r.Epoch = &store.Epoch{ID: t.ID, StartedAt: b.now, Start: 1, Budgets: "f",
 		Head: []store.HeadPart{{Name: "instructions", Text: "Be kind", Tokens: 20},
-			{Name: "history", Tokens: 100, Pages: []core.PageRef{{Page: 1, Tier: 1}}}, {Name: "loops", Tokens: 5}}}
+			{Name: "history", Tokens: 100, Pages: []store.PageRef{{Page: 1, Tier: 1}}}, {Name: "loops", Tokens: 5}}}
 	b.commit(r)
 	equal(b, "tokens of the head", b.pageList().Head, 25)
 	compressed := func() int64 {
@@ -301,9 +301,9 @@ func testCompressed(b *bench) {
 		return w.Compressed
 	}
 	equal(b, "before", compressed(), 0)
-	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1)}})
+	b.putPages(store.PutPages{Pages: []store.Page{b.pageOf("p1", u1, a1)}})
 	equal(b, "without a difference", compressed(), 0)
-	b.putPages(store.PutPages{Tiers: map[core.PageID]core.Tier{b.pages()[0].ID: core.TierLight}, Changed: true})
+	b.putPages(store.PutPages{Tiers: map[store.PageID]store.Tier{b.pages()[0].ID: store.TierLight}, Changed: true})
 	equal(b, "after", compressed(), 1)
 }
 
@@ -312,7 +312,7 @@ func testPrinted(b *bench) {
 	u2, a2 := b.exchange("two", "second")
 	prints := []store.Printed{{Band: -5, Message: u1, Piece: 2}, {Band: 1 << 62, Message: u1, Piece: 2},
 		{Band: -5, Message: u2}}
-	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("p", u1, a2)}, Prints: append(prints, prints[0])})
+	b.putPages(store.PutPages{Pages: []store.Page{b.pageOf("p", u1, a2)}, Prints: append(prints, prints[0])})
 	_ = a1
 	found, err := b.Printed(b.ctx, b.user.ID, []int64{9, -5}, u2, 5)
 	b.must(err)
@@ -328,7 +328,7 @@ func testPrinted(b *bench) {
 func testPagesImport(b *bench) {
 	b.bring(b.line(72*time.Hour, core.RoleUser, "long ago"), b.line(71*time.Hour, core.RoleAssistant, "so it was"))
 	u1, a1 := b.exchange("one", "first")
-	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("old", b.numbered("long ago"), b.numbered("so it was")),
+	b.putPages(store.PutPages{Pages: []store.Page{b.pageOf("old", b.numbered("long ago"), b.numbered("so it was")),
 		b.pageOf("p1", u1, a1)}})
 	edits := func() int64 { return b.pageList().Edits }
 	before := edits()
@@ -351,10 +351,10 @@ func (b *bench) numbered(text string) (id core.MessageID) {
 
 func testPagesMerge(b *bench) {
 	u1, a1 := b.exchange("one", "first")
-	b.putPages(store.PutPages{Pages: []core.Page{b.pageOf("p1", u1, a1)}, Prints: []store.Printed{{Band: 7, Message: u1}}})
+	b.putPages(store.PutPages{Pages: []store.Page{b.pageOf("p1", u1, a1)}, Prints: []store.Printed{{Band: 7, Message: u1}}})
 	other := b.second("Bob", "900")
 	u2, a2 := other.exchange("two", "second")
-	other.putPages(store.PutPages{Pages: []core.Page{other.pageOf("p2", u2, a2)},
+	other.putPages(store.PutPages{Pages: []store.Page{other.pageOf("p2", u2, a2)},
 		Repeats: map[core.MessageID][]core.MessageID{u2: {u2}}})
 	b.carryMerge(other.merge(b.user.ID))
 	equal(b, "pages", len(b.pages()), 0)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
+	"github.com/everthread/everthread/core/store"
 )
 
 func quoteCases() []testCase {
@@ -21,7 +22,7 @@ func testQuoted(b *bench) {
 	mine := b.native()
 	d := b.answer(t, "first half", "goats").Delivery
 	for n := range d.Parts {
-		b.finish(d, n, core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: "n" + itoa(n)}})
+		b.finish(d, n, store.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: "n" + itoa(n)}})
 	}
 	for native, want := range map[string][2]string{
 		mine: {"mine", ""}, "n0": {"first half goats", "first half"}, "n1": {"first half goats", "goats"},

@@ -53,8 +53,8 @@ func (b *bench) part(id core.DeliveryID, n int) core.DeliveryPart {
 	return core.DeliveryPart{}
 }
 
-func sentAs(native string) core.PartResult {
-	return core.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: native}}
+func sentAs(native string) store.PartResult {
+	return store.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: native}}
 }
 
 func testReceipts(b *bench) {
@@ -90,7 +90,7 @@ func testReceipts(b *bench) {
 
 func testSettledByKey(b *bench) {
 	d := b.answer(b.turn("go"), "1", "2").Delivery
-	b.finish(d, 0, core.PartResult{State: core.DeliveryUnknown, RetryAt: b.now.Add(time.Minute), Error: "timeout"})
+	b.finish(d, 0, store.PartResult{State: core.DeliveryUnknown, RetryAt: b.now.Add(time.Minute), Error: "timeout"})
 	b.receipt("e1", "w1", core.Status{State: core.DeliveryDelivered, Key: d.Parts[0].Part.Key})
 	equal(b, "first", b.part(d.ID, 0).State, core.DeliveryDelivered)
 	equal(b, "native id", b.part(d.ID, 0).NativeID, "w1")
@@ -182,10 +182,10 @@ func testWindowOfIdentity(b *bench) {
 	i, _, err := b.Identify(b.ctx, b.at.Address)
 	b.must(err)
 	equal(b, "window", i.Window.UnixMilli(), until.UnixMilli())
-	t, _, err := b.ClaimTurn(b.ctx, b.due(core.QueueTurn)[0], b.claim(), core.Budget{})
+	t, _, err := b.ClaimTurn(b.ctx, b.due(core.QueueTurn)[0], b.claim(), store.Budget{})
 	b.must(err)
 	d := b.answer(t, "1").Delivery
-	b.finish(d, 0, core.PartResult{State: core.DeliveryParked, Asked: true, Error: "closed"})
+	b.finish(d, 0, store.PartResult{State: core.DeliveryParked, Asked: true, Error: "closed"})
 	i, _, err = b.Identify(b.ctx, b.at.Address)
 	b.must(err)
 	equal(b, "teased", i.Asked && i.Blocked, true)
@@ -193,7 +193,7 @@ func testWindowOfIdentity(b *bench) {
 
 func testRelease(b *bench) {
 	d := b.answer(b.turn("go"), "1").Delivery
-	b.finish(d, 0, core.PartResult{State: core.DeliveryParked, Asked: true, Error: "closed"})
+	b.finish(d, 0, store.PartResult{State: core.DeliveryParked, Asked: true, Error: "closed"})
 	e, _ := b.inbound("")
 	_, err := b.Note(b.ctx, store.Note{User: b.user.ID, Identity: b.at.ID, Event: &e, Now: b.now,
 		Effects: []core.Effect{effect.Release{Identity: b.at.ID, At: b.now}}})
@@ -329,7 +329,7 @@ func testTranscript(b *bench) {
 
 func testRedirect(b *bench) {
 	d := b.answer(b.turn("go"), "1", "2").Delivery
-	b.finish(d, 0, core.PartResult{State: core.DeliveryParked, Error: "blocked"})
+	b.finish(d, 0, store.PartResult{State: core.DeliveryParked, Error: "blocked"})
 	other := b.identity(b.user.ID, "Ada", "999")
 	to := core.NewDelivery{To: other.Address, Identity: other.ID, Kind: core.DeliverPost,
 		Parts: []core.Part{{Text: "1 2"}}}
@@ -344,7 +344,7 @@ func testRedirect(b *bench) {
 
 	d = b.answer(b.turn("more"), "1", "2").Delivery
 	b.finish(d, 0, sentAs("w1"))
-	b.finish(d, 1, core.PartResult{State: core.DeliveryParked, Error: "blocked"})
+	b.finish(d, 1, store.PartResult{State: core.DeliveryParked, Error: "blocked"})
 	err = b.Redirect(b.ctx, *d, to, b.now)
 	equal(b, "begun", errors.Is(err, core.ErrChanged), true)
 }

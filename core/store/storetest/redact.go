@@ -154,7 +154,7 @@ func testRedactPartly(b *bench) {
 
 func testRedactWaiting(b *bench) {
 	a := b.batch(true, "one")
-	a.Budget = core.Budget{TokensPerDay: 1000, Reserve: 100, Day: dayOf(b.now).Label, NextDay: dayOf(b.now).End}
+	a.Budget = store.Budget{TokensPerDay: 1000, Reserve: 100, Day: dayOf(b.now).Label, NextDay: dayOf(b.now).End}
 	t := one(b, b.Append, a).Turn
 	b.must(b.RetryTurn(b.ctx, t, b.now.Add(time.Minute), "down"))
 	b.effects(effect.Redact{Message: t.Inputs[0], At: b.now})
@@ -169,7 +169,7 @@ func testRedactWaiting(b *bench) {
 func testRedactSending(b *bench) {
 	out := b.answer(b.turn("tell me"), "first", "second", "third")
 	b.effects(effect.Redact{Message: out.Messages[0], At: b.now})
-	more, err := b.FinishPart(b.ctx, out.Delivery, 0, core.PartResult{State: core.DeliverySent,
+	more, err := b.FinishPart(b.ctx, out.Delivery, 0, store.PartResult{State: core.DeliverySent,
 		Receipt: core.Receipt{NativeID: "n"}}, b.now)
 	b.must(err)
 	equal(b, "more", more, false)

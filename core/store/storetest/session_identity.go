@@ -12,7 +12,7 @@ import (
 func testUnlinkSessions(b *bench) {
 	phone := b.identity(b.user.ID, "Ada", "112")
 	through := func(a core.Address, hash string) {
-		b.effects(effect.NewWebLink{Code: core.Code{Hash: hash, Address: a, Created: b.now,
+		b.effects(effect.NewWebLink{Code: effect.Code{Hash: hash, Address: a, Created: b.now,
 			Expires: b.now.Add(15 * time.Minute)}})
 		u, until, err := b.SignsIn(b.ctx, hash, b.now)
 		b.must(err)

@@ -243,7 +243,7 @@ func (b *bench) sent(d *core.Delivery) {
 		if p.State != core.DeliverySending && p.State != core.DeliveryUnknown {
 			continue
 		}
-		_, err := b.FinishPart(b.ctx, d, n, core.PartResult{State: core.DeliverySent,
+		_, err := b.FinishPart(b.ctx, d, n, store.PartResult{State: core.DeliverySent,
 			Receipt: core.Receipt{NativeID: fmt.Sprintf("n%d-%d", d.ID, n)}}, b.now)
 		b.must(err)
 	}
@@ -285,7 +285,7 @@ func (b *bench) only(queue string) store.JobRef {
 // take claims the only due turn.
 func (b *bench) take() *core.Turn {
 	b.t.Helper()
-	turn, _, err := b.ClaimTurn(b.ctx, b.only(turns), b.claim(), core.Budget{})
+	turn, _, err := b.ClaimTurn(b.ctx, b.only(turns), b.claim(), store.Budget{})
 	b.must(err)
 	return turn
 }

@@ -42,7 +42,7 @@ func (b *bench) fires(k core.Plan, next time.Time) store.FirePlan {
 		Run: core.Run{Plan: k.ID, Due: k.DueAt, State: core.RunStarted},
 		Instruction: &core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: k.Text, Tokens: 5, SentAt: b.now,
 			Day: dayOf(b.now), Task: &core.TaskMark{Due: k.DueAt, Set: k.CreatedAt}},
-		Budget: core.Budget{Reserve: 100, Least: 60, Day: dayOf(b.now).Label, TokensPerDay: 1000, TaskTokensPerDay: 250}}
+		Budget: store.Budget{Reserve: 100, Least: 60, Day: dayOf(b.now).Label, TokensPerDay: 1000, TaskTokensPerDay: 250}}
 }
 
 // took returns the tokens that tasks have used and reserved today, and all that are reserved.
@@ -79,10 +79,10 @@ func testTaskRuns(b *bench) {
 	if m.Task == nil || !m.Task.Due.Equal(k.DueAt) || m.Text != k.Text {
 		b.t.Errorf("the instruction is %+v", m)
 	}
-	ok, err := b.ReserveMore(b.ctx, turn, core.Budget{Reserve: 100, TaskTokensPerDay: 250})
+	ok, err := b.ReserveMore(b.ctx, turn, store.Budget{Reserve: 100, TaskTokensPerDay: 250})
 	b.must(err)
 	equal(b, "more", ok, true)
-	ok, err = b.ReserveMore(b.ctx, turn, core.Budget{Reserve: 100, TaskTokensPerDay: 250})
+	ok, err = b.ReserveMore(b.ctx, turn, store.Budget{Reserve: 100, TaskTokensPerDay: 250})
 	b.must(err)
 	equal(b, "more than tasks may take", ok, false)
 	r := b.reply(turn, "here they are")

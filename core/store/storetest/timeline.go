@@ -228,7 +228,7 @@ func testUsageDays(b *bench) {
 	t := b.turn("one")
 	b.answer(t, "ok")
 	a := b.batch(true, "reserved only")
-	a.Budget = core.Budget{TokensPerDay: 1000, Reserve: 100, Day: "2026-11-02", NextDay: b.now.Add(time.Hour)}
+	a.Budget = store.Budget{TokensPerDay: 1000, Reserve: 100, Day: "2026-11-02", NextDay: b.now.Add(time.Hour)}
 	one(b, b.as(u, b.at).Append, b.batch(false)) // nothing, for nobody
 	days := func(user core.UserID, from, through string) string {
 		b.t.Helper()
@@ -352,7 +352,7 @@ func testOwnerPage(b *bench) {
 	for _, who := range []*bench{b, bob} {
 		for range 2 {
 			d := who.answer(who.turn("q"), "a").Delivery
-			_, err := who.FinishPart(b.ctx, d, 0, core.PartResult{State: core.DeliveryFailed, Error: "gone"}, who.now)
+			_, err := who.FinishPart(b.ctx, d, 0, store.PartResult{State: core.DeliveryFailed, Error: "gone"}, who.now)
 			b.must(err)
 			who.now = who.now.Add(time.Second)
 		}

@@ -119,11 +119,11 @@ func testHeldTurn(b *bench) {
 	b.say(false, "hello")
 	ref := b.only(turns)
 	b.take()
-	t, p, err := b.ClaimTurn(b.ctx, ref, b.claim(), core.Budget{})
+	t, p, err := b.ClaimTurn(b.ctx, ref, b.claim(), store.Budget{})
 	b.must(err)
 	equal(b, "taken twice", t == nil && p == nil, true)
 	ref.ID += 1000
-	t, _, err = b.ClaimTurn(b.ctx, ref, b.claim(), core.Budget{})
+	t, _, err = b.ClaimTurn(b.ctx, ref, b.claim(), store.Budget{})
 	b.must(err)
 	equal(b, "no such job", t == nil, true)
 }
@@ -378,7 +378,7 @@ func askCases() []testCase {
 
 func testStopWaiting(b *bench) {
 	a := b.batch(true, "one")
-	a.Budget = core.Budget{TokensPerDay: 1000, Reserve: 100, Day: dayOf(b.now).Label, NextDay: dayOf(b.now).End}
+	a.Budget = store.Budget{TokensPerDay: 1000, Reserve: 100, Day: dayOf(b.now).Label, NextDay: dayOf(b.now).End}
 	t := one(b, b.Append, a).Turn
 	b.must(b.RetryTurn(b.ctx, t, b.now.Add(time.Hour), "down"))
 	b.say(true, "two")

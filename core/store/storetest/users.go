@@ -54,7 +54,7 @@ func (b *bench) takeTurns(s Store) {
 	}
 	on.say(false, "and tomorrow?")
 	turn, _, err := s.ClaimTurn(b.ctx, b.only(turns), b.claim(),
-		core.Budget{TokensPerDay: 1000, Reserve: 10, Day: "2026-11-19"})
+		store.Budget{TokensPerDay: 1000, Reserve: 10, Day: "2026-11-19"})
 	b.must(err)
 	_, err = s.Commit(b.ctx, b.reply(turn, "sun"), nil)
 	b.must(err)

@@ -35,7 +35,7 @@ func webCases() []testCase {
 // link stores a link to the web page.
 func (b *bench) link(hash string) {
 	b.t.Helper()
-	b.effects(effect.NewWebLink{Code: core.Code{Hash: hash, Created: b.now, Expires: b.now.Add(15 * time.Minute)}})
+	b.effects(effect.NewWebLink{Code: effect.Code{Hash: hash, Created: b.now, Expires: b.now.Add(15 * time.Minute)}})
 }
 
 // session returns a new session of a browser.
@@ -73,10 +73,10 @@ func (b *bench) notFound(what string, err error) {
 func testSignIn(b *bench) {
 	b.link("A")
 	b.link("B")
-	b.must(b.PutCode(b.ctx, core.Code{Kind: core.CodeWeb, Hash: "C", User: b.user.ID, Created: b.now,
+	b.must(b.PutCode(b.ctx, effect.Code{Kind: effect.CodeWeb, Hash: "C", User: b.user.ID, Created: b.now,
 		Expires: b.now.Add(time.Minute)}))
 	b.linkCode("D")
-	links, err := b.Codes(b.ctx, core.CodeWeb, b.now)
+	links, err := b.Codes(b.ctx, effect.CodeWeb, b.now)
 	b.must(err)
 	equal(b, "links", len(links), 3)
 	want := b.session("a")
@@ -110,7 +110,7 @@ func testSignInFree(b *bench) {
 	on := *b
 	on.Store = s
 	on.signIn("a")
-	code := core.Code{Kind: core.CodePair, Hash: "H1", Address: b.stranger("").Address, Created: b.now,
+	code := effect.Code{Kind: effect.CodePair, Hash: "H1", Address: b.stranger("").Address, Created: b.now,
 		Expires: b.now.Add(time.Hour)}
 	on.must(s.PutCode(b.ctx, code))
 	var used atomic.Int64
@@ -227,7 +227,7 @@ func testSignInGone(b *bench) {
 	b.notFound("key", err)
 	b.refused("B")
 	for _, nobody := range []core.UserID{u.ID, 0} {
-		b.notFound("link", b.PutCode(b.ctx, core.Code{Kind: core.CodeWeb, Hash: "C", User: nobody, Created: b.now,
+		b.notFound("link", b.PutCode(b.ctx, effect.Code{Kind: effect.CodeWeb, Hash: "C", User: nobody, Created: b.now,
 			Expires: b.now.Add(time.Hour)}))
 	}
 }

@@ -1,5 +1,5 @@
-// Package i18n holds all texts for people, in a catalogue for each language: en.toml, fr.toml and so on. Adding a
-// language is adding a file. A package declares its texts as a struct, which a section of the catalogues fills:
+// Package i18n holds all texts for people, in a catalogue for each language: en.toml, fr.toml and so on;
+// docs/adding-a-language.md says how to add one. A package declares its texts as a struct, which a section of the catalogues fills:
 //
 //	type texts struct {
 //		Welcome  string        // name
@@ -37,7 +37,7 @@ var files embed.FS
 var languages = sync.OnceValue(func() []string {
 	all, err := files.ReadDir(".")
 	if err != nil {
-		panic(fmt.Errorf("words: %w", err))
+		panic(fmt.Errorf("i18n: %w", err))
 	}
 	out := []string{English}
 	for _, f := range all {
@@ -52,7 +52,7 @@ var languages = sync.OnceValue(func() []string {
 var readOnly = sync.OnceValue(func() (out []string) {
 	all, err := files.ReadDir("read")
 	if err != nil {
-		panic(fmt.Errorf("words: %w", err))
+		panic(fmt.Errorf("i18n: %w", err))
 	}
 	for _, f := range all {
 		out = append(out, "read/"+strings.TrimSuffix(f.Name(), ".toml"))
@@ -140,7 +140,7 @@ var catalogues = each(func(language string) (c catalogue) {
 		err = toml.Unmarshal(text, &c)
 	}
 	if err != nil {
-		panic(fmt.Errorf("words: %s.toml: %w", language, err))
+		panic(fmt.Errorf("i18n: %s.toml: %w", language, err))
 	}
 	return c
 })
@@ -192,10 +192,10 @@ var say = In[headings]("headings")
 func Fill(language, section string, into any) error {
 	c := catalogues(language)
 	if c == nil {
-		return fmt.Errorf("words: there is no %s.toml", language)
+		return fmt.Errorf("i18n: there is no %s.toml", language)
 	}
 	if err := fill(language, reflect.ValueOf(into).Elem(), sectionOf(language, section)); err != nil {
-		return fmt.Errorf("words: %s.toml, section %s: %w", language, section, err)
+		return fmt.Errorf("i18n: %s.toml, section %s: %w", language, section, err)
 	}
 	return nil
 }

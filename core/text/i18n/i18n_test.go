@@ -26,6 +26,58 @@ func TestCatalogues_everyLanguageSaysAll(t *testing.T) {
 	}
 }
 
+// TestCatalogues_haveTheirOwnWords checks that a language is in one place only, that the program can read it, and that it
+// is not a copy of English.
+func TestCatalogues_haveTheirOwnWords(t *testing.T) {
+	t.Parallel()
+	for _, language := range Languages() {
+		if slices.Contains(readOnly(), "read/"+language) {
+			t.Errorf("%s is a catalogue, and in the folder read", language)
+		}
+		all := catalogues(language)
+		for _, path := range []string{"times.unit", "times.month", "promises.promises", "words.text.small"} {
+			if list, _ := at(all, path).([]any); len(list) == 0 {
+				t.Errorf("%s.toml: %s is empty, so it is not read in this language", language, path)
+			}
+		}
+		same, texts := copied(catalogues(English), all)
+		if language != English && same*10 > texts {
+			t.Errorf("%s.toml: %d of %d texts are those of English", language, same, texts)
+		}
+	}
+}
+
+// at returns what is in a catalogue below a path of keys.
+func at(c catalogue, path string) any {
+	var found any = c
+	for key := range strings.SplitSeq(path, ".") {
+		table, _ := found.(catalogue)
+		found = table[key]
+	}
+	return found
+}
+
+// copied counts the texts of several words, and those that are the same in another catalogue.
+func copied(english, other catalogue) (same, texts int) {
+	for key, e := range english {
+		switch e := e.(type) {
+		case string:
+			if strings.Count(e, " ") > 1 {
+				texts++
+				if other[key] == e {
+					same++
+				}
+			}
+		case catalogue:
+			if o, ok := other[key].(catalogue); ok {
+				s, n := copied(e, o)
+				same, texts = same+s, texts+n
+			}
+		}
+	}
+	return same, texts
+}
+
 // differences lists how a catalogue differs from the English one.
 func differences(at string, english, other any) []string {
 	switch e := english.(type) {
