@@ -115,7 +115,8 @@ func (b *bench) second(name, external string) *bench {
 func testMerge(b *bench) {
 	ada := b
 	v, x := b.second("Vera", "222").victim()
-	v.effects(effect.SetSettings{Settings: core.Settings{Zone: "Europe/Paris", Home: v.at.ID}})
+	v.effects(effect.SetSettings{Settings: core.Settings{Zone: "Europe/Paris", Home: v.at.ID, MemoryOff: true,
+		Allowed: []core.AllowedTool{{Tool: "shop", Until: v.now.Add(time.Hour)}}}})
 	ada.now = v.now
 	ada.exchange("mine", "yours")
 	before, err := v.History(v.ctx, v.user.ID, 0, 0, 1000)
@@ -132,6 +133,8 @@ func testMerge(b *bench) {
 	equal(b, "user", u.ID, ada.user.ID)
 	equal(b, "identity", int64(at.ID), int64(v.at.ID)+ids)
 	equal(b, "zone", u.Settings.Zone, "Europe/Paris")
+	equal(b, "memory stays off", u.Settings.MemoryOff, true)
+	equal(b, "allowed tools that came along", len(u.Settings.Allowed), 0)
 	equal(b, "home", u.Settings.Home, at.ID)
 	got, err := b.Referred(b.ctx, ada.user.ID, at.ID, x.native)
 	b.must(err)
