@@ -3,6 +3,7 @@
 package web
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -101,7 +102,9 @@ func (v *visitor) forgetsByAReply() {
 	v.Send("the number of my card is 4711")
 	v.Sees(answer, "4711")
 	v.Comes(gone(answer + " .quick"))
-	v.Click(answer + " .prose > :first-child")
+	v.Comes("!document.querySelector('.writing')")
+	// The page may scroll meanwhile, so the tap is on the element and not on a spot.
+	e2etest.Js[chromedp.Void](v.Tab, fmt.Sprintf("document.querySelector(%q).click()", answer+" .prose > :first-child"))
 	v.Press(answer, "Reply")
 	v.Send("/forget")
 	v.Sees("#entries", "Removed for good")
