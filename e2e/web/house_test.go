@@ -53,11 +53,13 @@ type house struct {
 func newHouse(t *testing.T, h hand) *house {
 	t.Helper()
 	w := e2etest.NewClock(t, "")
-	w.UseModel(e2etest.StartModel(t, 10*time.Millisecond))
+	model := e2etest.StartModel(t, 10*time.Millisecond)
+	w.UseModel(model)
 	w.SpeaksWith(e2etest.NewScribe(t))
 	w.OnAgents().Add("key-of-adas-agent-fedcba9876543210", "ada")
 	w.Env = append(w.Env, "EVERTHREAD_ACCESS_POLICY=pairing", "EVERTHREAD_TURN_GIVE_UP_AFTER=1s",
 		"EVERTHREAD_SUMMARIES_POST_FORWARD=off", "EVERTHREAD_ALLOW_PRIVATE_URLS=true",
+		fmt.Sprintf("EVERTHREAD_LLM_CHOICES={home: {provider: openai, base_url: %q, model: emulated}}", model+"/v1"),
 		"EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0", "EVERTHREAD_CHANNELS_WEB_SIGN_INS_PER_MINUTE=1000")
 	v := &house{visitor: &visitor{Week: w, g: w.Start(), l: w.Ledger()}, hand: h}
 	v.net = v.g.NewRelay(t)
@@ -115,6 +117,8 @@ func (v *house) talks() {
 			VALUES (1, 400000, 'task', 'tell the news', 1761300000000, '0 9 * * *', 'UTC', 'paused', 1, 1000)`,
 		`INSERT INTO plan_runs (user_id, plan_id, due_at, state, cause, message_id, turn_id, started_at, ended_at)
 			VALUES (1, 400000, 1000, 'failed', 'model', 1, 1, 1000, 1000)`,
+		`UPDATE users SET settings = json_set(settings, '$.allowed', json('[{"tool":"shop_mail","until":"2099-01-01T00:00:00Z"}]'))
+			WHERE id = 1`,
 	} {
 		_, err := v.l.DB.Exec(into)
 		e2etest.Must(v.T, err)

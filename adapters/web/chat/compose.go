@@ -29,8 +29,8 @@ const (
 
 type compose struct {
 	Nonce, Thread, Day, Path string
-	Model                    string      // the only one; empty: there are choices, or none is shown
-	Models                   []modelName // that the person may choose
+	Model                    string // empty: none is shown
+	Others                   bool   // there are other models to choose from
 	Running, Retry           bool
 	Note, Class              string
 	Size                     int64
@@ -38,52 +38,14 @@ type compose struct {
 	Reply                    replying
 }
 
-// modelName is a choice of the composer.
-type modelName struct {
-	Value, Name string
-	Here        bool
-}
-
-// fillModels shows the model that answers, and the others that the person may choose.
-func (r *Room) fillModels(v *web.Visit, c *compose) {
+// fillModel shows the model that answers, and whether there are others to choose from.
+func (r *Room) fillModel(v *web.Visit, c *compose) {
 	if r.Models == nil {
 		return
 	}
 	all := r.Models(v.User.ID)
-	if len(all) == 1 {
-		c.Model = all[0].Model
-		return
-	}
-	here := chosenModel(all, v.User.Settings.Model)
-	for i, m := range all {
-		name := m.Model
-		if m.Name != "" && m.Name != m.Model {
-			name = m.Name + " (" + m.Model + ")"
-		}
-		c.Models = append(c.Models, modelName{m.Name, name, i == here})
-	}
-}
-
-// chosenModel returns the place of a choice in a list; the default's, if it is not there.
-func chosenModel(all []core.ModelChoice, name string) int {
-	return max(0, slices.IndexFunc(all, func(m core.ModelChoice) bool { return m.Name == name }))
-}
-
-// setModel chooses the model that answers from now on.
-func (r *Room) setModel(v *web.Visit) error {
-	p, err := r.postedPlace(v)
-	if err != nil {
-		return err
-	}
-	name := v.R.PostForm.Get("model")
-	all := r.Models(v.User.ID)
-	n := chosenModel(all, name)
-	if all[n].Name != name {
-		return v.BadForm(nil)
-	}
-	s := v.User.Settings
-	s.Model = name
-	return v.Act("choose a model", p.path(), fmt.Sprintf(say(v.Lang).ModelSet, all[n].Model), effect.SetSettings{Settings: s})
+	here := slices.IndexFunc(all, func(m core.ModelChoice) bool { return m.Name == v.User.Settings.Model })
+	c.Model, c.Others = all[max(0, here)].Model, len(all) > 1
 }
 
 type writing struct {
@@ -98,7 +60,7 @@ func (r *Room) compose(v *web.Visit, p place) (compose, error) {
 		return compose{}, err
 	}
 	c := compose{Nonce: nonce, Path: p.path(), Size: r.MediaMax, Files: maxFiles, Most: maxText}
-	r.fillModels(v, &c)
+	r.fillModel(v, &c)
 	if p.plain() {
 		c.Thread = strconv.FormatInt(int64(p.thread.ID), 10)
 	} else {

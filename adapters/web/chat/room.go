@@ -130,9 +130,8 @@ func (r *Room) Words(lang string) any { return say(lang) }
 func (r *Room) Files() fs.FS { return files }
 
 func (r *Room) Routes() []web.Route {
-	return append(web.Needing(core.CanTalk, slices.Concat(r.conversationRoutes(), r.promiseRoutes(), r.threadRoutes(),
-		r.messageRoutes(), r.actRoutes())...),
-		web.Needing(core.CanAccount, web.Route{Pattern: "POST /model", Serve: r.setModel})...)
+	return web.Needing(core.CanTalk, slices.Concat(r.conversationRoutes(), r.promiseRoutes(), r.threadRoutes(),
+		r.messageRoutes(), r.actRoutes())...)
 }
 
 // texts are the room's texts in one language. The comments list the values for the formatting verbs in order.
@@ -165,8 +164,7 @@ type texts struct {
 	LongText, LongHint, ShowAll, ShowLess string
 	TooManyFiles, TooLarge string // TooManyFiles: number; TooLarge: size
 	FilesHint              string // size, number
-	ModelUse               string
-	ModelSet               string // model
+	ModelChange            string
 
 	// Promises beside a day.
 	Promises, NextReminders, OpenLoops, NoPromises, MadeHere, Foreign, LoopIsDone, LoopDone, CancelReminder,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 )
 
@@ -83,7 +84,7 @@ func TestModel_isNamedByTheComposer(t *testing.T) {
 	w.Ana.SignedIn().Get("/").Wants(t, 200, `<p class="model">Model: gpt-&lt;x&gt;</p>`)
 }
 
-func TestModel_isChosenInTheComposer(t *testing.T) {
+func TestModel_othersAreInTheSettings(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *Options) {
 		o.Models = func(core.UserID) []core.ModelChoice {
@@ -91,13 +92,11 @@ func TestModel_isChosenInTheComposer(t *testing.T) {
 		}
 	})
 	p := w.Ana.SignedIn()
-	p.Get("/").Wants(t, 200, `<option value="" selected>large</option>`, `<option value="home">home (qwen)</option>`)
-	a := p.Post("/model", url.Values{"model": {"home"}})
-	a.Wants(t, http.StatusSeeOther)
-	p.Get(a.Header.Get("Location")).Wants(t, 200, "qwen answers from now on.", `<option value="home" selected>`)
-	p.Post("/model", url.Values{"model": {"other"}}).Wants(t, http.StatusBadRequest)
-	p.Post("/model", url.Values{"model": {""}}).Wants(t, http.StatusSeeOther)
-	p.Get("/").Wants(t, 200, `<option value="" selected>`)
+	p.Get("/").Wants(t, 200, `<p class="model">Model: large · <a href="/settings#assistant">Change</a></p>`)
+	if _, err := w.Gate.Act(w.Context, p.User.ID, effect.SetSettings{Settings: core.Settings{Model: "home"}}); err != nil {
+		t.Fatal(err)
+	}
+	p.Get("/").Wants(t, 200, "Model: qwen")
 }
 
 func TestStop_saysSo(t *testing.T) {
