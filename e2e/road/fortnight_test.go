@@ -211,6 +211,7 @@ func (f *fortnight) badNights() {
 	f.gets("Thursday 19 November", "lines come first")
 	f.model.Feel(e2etest.MoodGood, e2etest.MoodGood, 0)
 	f.at(20, 9, 20)
+	f.at(20, 9, 45) // for a try that failed just before
 	f.closed(19, "cellar")
 	f.chats("I laid the first tile", "and the second", "the third broke", "the fourth is fine", "enough for a Friday")
 	f.Until("2026-11-20", func(d e2etest.DayJSON) bool { return d.Version > 0 })
