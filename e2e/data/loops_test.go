@@ -16,6 +16,7 @@ func TestLoops_openUntilDone(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewClock(t, database(t))
 		g := w.Start("EVERTHREAD_SUMMARIES_POST_FORWARD=off")
+		w.Ask("good morning") // with which the summary of the day begins
 		if got := w.Ask(`call loops_open {"text":"choose the paint for the hull"}`).Text; !strings.HasPrefix(got,
 			"tool said: ") || strings.Contains(got, "Error") {
 			t.Fatalf("got %q", got)

@@ -31,7 +31,7 @@ func TestImport_movingInAndOn(t *testing.T) {
 		user := w.Member()
 		for format, dir := range map[string]string{"openwebui": "chats", "librechat": "flat", "hermes": "lines",
 			"openclaw": "folder", "letta": "agent"} {
-			archive := filepath.Join("..", "..", "core", "history", "testdata", format, dir)
+			archive := filepath.Join("..", "..", "core", "archive", "importer", "testdata", format, dir)
 			archive, err := filepath.Abs(archive)
 			e2etest.Must(t, err)
 			dry := w.MustRun("import", format, archive, "--user", user, "--dry-run")
