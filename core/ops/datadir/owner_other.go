@@ -1,6 +1,6 @@
 //go:build !unix
 
-package folder
+package datadir
 
 // HandOver does nothing: here files inherit the access of their folder.
 func HandOver(string) error { return nil }
