@@ -250,7 +250,8 @@ func (a *Ahead) today(ctx context.Context, u core.User, now time.Time, limit tim
 	return i18n.Today(language) + "\n" + strings.Join(lines, "\n"), t.foreign, nil
 }
 
-// Show is like Today, but says so if nothing is ahead of somebody who has sources. It takes at most 3 seconds.
+// Show is like Today, but returns a text as well if a user with a calendar or a mailbox has nothing ahead. It takes at
+// most 3 seconds.
 func (a *Ahead) Show(ctx context.Context, u core.User, now time.Time) (said string, foreign bool, err error) {
 	said, foreign, err = a.today(ctx, u, now, soon)
 	if said == "" && err == nil && a.Has(u) {

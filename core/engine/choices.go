@@ -13,14 +13,9 @@ import (
 // Choices lists the models that a user may choose, the default first: its Name is empty. Without choices there is only
 // that one.
 func (ts *Turns) Choices(user core.UserID) []core.ModelChoice {
-	return Choices(ts.Config, user)
-}
-
-// Choices lists the models that a user may choose; see Turns.Choices.
-func Choices(c configs.Config, user core.UserID) []core.ModelChoice {
-	out := []core.ModelChoice{modelChoice("", c.LLM)}
-	for _, name := range slices.Sorted(maps.Keys(c.LLM.Choices)) {
-		if choice := c.LLM.Choices[name]; choice.May(int(user)) {
+	out := []core.ModelChoice{modelChoice("", ts.Config.LLM)}
+	for _, name := range slices.Sorted(maps.Keys(ts.Config.LLM.Choices)) {
+		if choice := ts.Config.LLM.Choices[name]; choice.May(int(user)) {
 			out = append(out, modelChoice(name, choice.LLM))
 		}
 	}

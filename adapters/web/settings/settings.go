@@ -276,7 +276,7 @@ func (r *Room) setAssistant(v *web.Visit) error {
 			return v.BadForm(nil)
 		}
 	}
-	kept, voice := f.Get("memory"), core.VoiceChoice(f.Get("voice")) // empty in a form of an older version
+	kept, voice := f.Get("memory"), core.VoiceChoice(f.Get("voice")) // left out: as they are
 	if !slices.Contains([]string{"home", "all", "off"}, s.Summaries) ||
 		!slices.Contains([]string{"continuous", "long", "truncate"}, s.Strategy) ||
 		!slices.Contains([]string{"", "on", "off"}, kept) || voice != "" && !slices.Contains(core.Voices(), voice) {

@@ -74,14 +74,14 @@ func (t *tx) decide(e effect.Decide) {
 	t.auditApproval(a, e.At, result)
 }
 
-// allowTool lets the tool of a question run without one for a while.
-func (t *tx) allowTool(question core.ApprovalID, now time.Time) {
+// allowTool lets the tool of a question run without one until a time; zero: it asks again.
+func (t *tx) allowTool(question core.ApprovalID, until, now time.Time) (tool string) {
 	var s effect.CallSubject
-	t.fail(unjson(valueOf[string](t, `SELECT subject FROM approvals WHERE user_id = $1 AND id = $2 AND kind = 'call'`, t.user,
-		question), &s))
-	t.settings = text(t.ownSettings().Allow(s.Call.Name, now.Add(core.AllowLife), now))
+	t.fail(unjson(valueOf[string](t, `SELECT COALESCE(MAX(subject), '{}') FROM approvals WHERE user_id = $1 AND id = $2 AND kind = 'call'`,
+		t.user, question), &s))
+	t.settings = text(t.ownSettings().Allow(s.Call.Name, until, now))
 	t.exec(`UPDATE users SET settings = $2 WHERE id = $1`, t.user, t.settings)
-	t.auditAction(audit.Row{What: audit.Allowed, Tool: s.Call.Name})
+	return s.Call.Name
 }
 
 // useYes spends a yes to an account change.
@@ -107,8 +107,11 @@ func (t *tx) recordApproved(c store.CallRecord) {
 	}
 }
 
-// withdraw takes back a yes to a call that has not begun, as its message changed.
-func (t *tx) withdraw(m core.Message) {
+// withdraw takes back a yes to a call that has not begun, as its message changed, and what it allowed for longer.
+func (t *tx) withdraw(m core.Message, now time.Time) {
+	if m.Decides != nil && m.Decides.Always {
+		t.allowTool(m.Decides.Approval, time.Time{}, now)
+	}
 	if m.Decides != nil {
 		t.exec(`UPDATE approvals SET state = 'no' WHERE user_id = $1 AND id = $2 AND kind = 'call' AND state = 'yes'`, t.user,
 			m.Decides.Approval)

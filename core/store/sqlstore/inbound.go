@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 )
@@ -100,7 +101,8 @@ func (t *tx) appendNew(a store.Append, n int, how admission, to *route, turn *co
 	t.by(core.Actor{Via: core.ViaIdentity, ID: int64(a.Identity), At: a.Now})
 	t.decide(effect.Decide{Approval: d.Approval, Identity: a.Identity, Yes: d.Yes, At: a.Now})
 	if d.Yes && d.Always {
-		t.allowTool(d.Approval, a.Now)
+		tool := t.allowTool(d.Approval, a.Now.Add(core.AllowLife), a.Now)
+		t.auditAction(audit.Row{What: audit.Allowed, Tool: tool})
 	}
 	return id
 }
@@ -335,7 +337,7 @@ func (t *tx) rewrite(old core.Message, m core.NewMessage, now time.Time) {
 		Attachments: m.Attachments, Identity: 1}); brought.Foreign() && !old.Foreign() {
 		t.alter(old.ID, func(m *core.Message) { m.Tainted = true }) // the edit brings somebody else's words
 	}
-	t.withdraw(old)
+	t.withdraw(old, now)
 	t.reindex(old, m.Text)
 	t.reembedMessage(old)
 	t.invalidate(old)

@@ -216,8 +216,8 @@ func sentUnasked(q querier, turn *core.Turn, w *store.Window) (err error) {
 	return err
 }
 
-// lastPosition is the last position in thread h of user $1. The thread's row has it only after imports
-// and moves, and from earlier versions: a turn does not write it.
+// lastPosition is the last position in thread h of user $1. The thread's row has it only after imports and moves: a turn
+// does not write it.
 const lastPosition = `(SELECT CASE WHEN MAX(x.position) > h.last_position THEN MAX(x.position) ELSE h.last_position END
 	FROM messages x WHERE x.user_id = $1 AND x.thread_id = h.id AND x.position > 0)`
 

@@ -236,13 +236,16 @@ func testUseCall(b *bench) {
 	equal(b, "result after it", result, "")
 	a = b.ask("T2", `{"call":{"id":"2","name":"mail","arguments":"{}"}}`)
 	yes = b.batch(false, "Yes.")
-	yes.Messages[0].Decides = &core.Decision{Approval: a.ID, Yes: true}
+	yes.Messages[0].Decides = &core.Decision{Approval: a.ID, Yes: true, Always: true}
 	one(b, b.Append, yes)
+	equal(b, "allowed", must2(b.User(b.ctx, b.user.ID)).Settings.Allows("mail", b.now.Add(29*24*time.Hour)), true)
+	equal(b, "for good", must2(b.User(b.ctx, b.user.ID)).Settings.Allows("mail", b.now.Add(31*24*time.Hour)), false)
 	m := yes.Messages[0]
 	m.Text = "no, wait"
 	b.must(b.Edit(b.ctx, b.user.ID, b.at.ID, core.Inbound{Address: b.at.Address, EventID: "edit", Kind: core.InEdit,
 		Edited: yes.Events[0].EventID, Target: yes.Events[0].NativeID}, m, b.now))
 	equal(b, "after the yes was changed", begins(b), false)
+	equal(b, "allowed after it", must2(b.User(b.ctx, b.user.ID)).Settings.Allows("mail", b.now), false)
 }
 
 func testEndEffects(b *bench) {

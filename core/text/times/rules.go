@@ -157,20 +157,32 @@ func (r *reader) element(i int, name string, start int) (value, n int, ok bool) 
 		value, n = r.first(i, "period", "part_after")
 	case "each_part":
 		value, n = r.first(i, "period", "periods", "part_after")
-	case "long_unit", "run":
-		value, n = r.is(i, "unit")
-		if len(r.word(i)) < 2 || name == "run" && Unit(value) < Weeks {
-			n = 0
-		}
-	case "days", "weekend":
-		value, n = r.is(i, "unit")
-		if weekend := Unit(value) == Weekends; weekend != (name == "weekend") || Unit(value) < Days {
-			n = 0
-		}
+	case "long_unit", "run", "days", "weekend":
+		value, n = r.unit(i, name)
 	default:
 		value, n = r.is(i, name)
 	}
 	return value, n, n > 0
+}
+
+// unit matches a unit of time of one kind at i.
+func (r *reader) unit(i int, kind string) (value, n int) {
+	value, n = r.is(i, "unit")
+	unit, ok := Unit(value), false
+	switch kind {
+	case "long_unit":
+		ok = len(r.word(i)) > 1
+	case "run":
+		ok = len(r.word(i)) > 1 && unit >= Weeks
+	case "days":
+		ok = unit >= Days && unit != Weekends
+	case "weekend":
+		ok = unit == Weekends
+	}
+	if !ok {
+		n = 0
+	}
+	return value, n
 }
 
 // first returns the phrase at i of the first class that has one.
