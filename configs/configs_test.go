@@ -112,7 +112,7 @@ func TestLoad_environmentOverFileOverDefaults(t *testing.T) {
 	want := Default(channels()...)
 	want.LLM.Provider, want.LLM.Model, want.LLM.Timeout, want.LLM.Vision = "openai", "from-env", 5*time.Second, "true"
 	want.LLM.Fallbacks = []LLM{{Provider: "anthropic", Model: "m", APIKey: "k", ContextWindow: 128_000,
-		Timeout: 5 * time.Second}}
+		Timeout: 5 * time.Second, Currency: "USD"}}
 	want.DataDir = c.DataDir // see TestLoad_foldersAreAbsolute
 	want.Media.MaxBytes, want.Turn.Debounce = 3<<20, 0
 	want.HTTP.TrustedProxies = []string{"10.0.0.1", "10.1.0.0/16"}

@@ -138,6 +138,7 @@ func (l *LLM) inherit(from LLM) {
 	l.ContextWindow = cmp.Or(l.ContextWindow, l.window(), from.ContextWindow)
 	l.MaxOutputTokens = cmp.Or(l.MaxOutputTokens, from.MaxOutputTokens)
 	l.Timeout = cmp.Or(l.Timeout, from.Timeout)
+	l.Currency = cmp.Or(l.Currency, from.Currency)
 }
 
 // window returns the window that is known of a model; 0: none. A server of one's own often gives a model less than it

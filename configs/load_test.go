@@ -115,7 +115,7 @@ llm:
   model: large
   choices:
     small: {provider: openai, base_url: "http://127.0.0.1:1/v1", model: tiny, context_window: 8192, users: [1, 2]}
-    other: {provider: openai, api_key: k2, model: other, fallbacks: [{provider: demo}]}
+    other: {provider: openai, api_key: k2, model: other, prices: {prompt: 2}, fallbacks: [{provider: demo}]}
 `)
 	c, err := Load(file, []string{"EVERTHREAD_CONTEXT_OPEN_LOOPS_TOKENS=390"}, channels()...)
 	if err == nil {
@@ -133,6 +133,9 @@ llm:
 	if f := other.LLM.Fallbacks; len(f) != 2 || f[0].Provider != "demo" || f[1].Model != "large" ||
 		other.Context.TotalTokens != c.Context.TotalTokens {
 		t.Errorf("other: %+v", other.LLM)
+	}
+	if o := c.LLM.Choices["other"]; o.Prices.Prompt != 2 || o.Currency != c.LLM.Currency {
+		t.Errorf("prices of other: %+v %q", o.Prices, o.Currency)
 	}
 	if s := c.LLM.Choices["small"]; !s.May(2) || s.May(3) || !c.LLM.Choices["other"].May(3) {
 		t.Error("who may use a choice is not kept")
