@@ -53,6 +53,8 @@ type Config struct {
 
 	// Suited holds what Chosen returns for choices whose window needs other defaults. Load fills it in.
 	Suited map[string]Config `yaml:"-"`
+	// Origins holds where values come from, by key; those of the defaults are not in it.
+	Origins map[string]Origin `yaml:"-"`
 }
 
 // HTTP is where the gateway listens.

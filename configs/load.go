@@ -27,34 +27,49 @@ const File = "everthread.yaml"
 // environ is like os.Environ, sections are as for Default. A path must exist. Load does not check what values mean; see
 // Validate. Errors repeat nothing that looks like a key.
 func Load(path string, environ []string, sections ...section.Section) (Config, error) {
-	c := unread(sections)
+	return LoadStored(nil, path, environ, sections...)
+}
+
+// LoadStored is Load with stored values between the defaults and the file.
+func LoadStored(stored Stored, path string, environ []string, sections ...section.Section) (Config, error) {
 	text, name, err := read(path)
-	if err == nil {
-		err = c.load(text, name, environ)
+	if err != nil {
+		return unread(sections), redact(err)
 	}
+	from := sources{stored, text, name, environ}
+	c := unread(sections)
+	err = c.load(from)
 	if window := c.LLM.Smallest(); err == nil && window < Default().LLM.ContextWindow {
 		given := c
 		c = unread(sections)
 		c.suit(window, given)
-		err = c.load(text, name, environ)
+		err = c.load(from)
 	}
 	for choice := range c.LLM.Choices {
 		if err == nil {
-			err = c.suitChoice(choice, sections, text, name, environ)
+			err = c.suitChoice(choice, sections, from)
 		}
 	}
 	return c, redact(err)
 }
 
+// sources are what a configuration is read from.
+type sources struct {
+	stored  Stored
+	text    []byte // of the file
+	name    string // of the file
+	environ []string
+}
+
 // suitChoice keeps the configuration whose defaults suit the window of a choice, if they differ.
-func (c *Config) suitChoice(choice string, sections []section.Section, text []byte, name string, environ []string) error {
+func (c *Config) suitChoice(choice string, sections []section.Section, from sources) error {
 	given, _ := c.Chosen(choice)
 	if given.LLM.Smallest() == c.LLM.Smallest() {
 		return nil
 	}
 	x := unread(sections)
 	x.suit(given.LLM.Smallest(), given)
-	if err := x.load(text, name, environ); err != nil {
+	if err := x.load(from); err != nil {
 		return err
 	}
 	if c.Suited == nil {
@@ -71,12 +86,15 @@ func unread(sections []section.Section) Config {
 	return c
 }
 
-// load overrides values with those of a file's text and of the environment.
-func (c *Config) load(text []byte, name string, environ []string) error {
-	if err := c.parse(text); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+// load overrides values with those of the sources, in their order.
+func (c *Config) load(from sources) error {
+	if err := from.stored.read(c); err != nil {
+		return err
 	}
-	if err := c.environment(environ); err != nil {
+	if err := c.parse(from.text); err != nil {
+		return fmt.Errorf("%s: %w", from.name, err)
+	}
+	if err := c.environment(from.environ); err != nil {
 		return err
 	}
 	c.complete()
@@ -203,6 +221,7 @@ func (c *Config) environment(environ []string) error {
 			continue
 		}
 		given[l.path] = name
+		c.given(l.path, Origin{FromEnvironment, name})
 		if err := l.fromEnvironment(name, value); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}

@@ -20,7 +20,8 @@ func (c *Config) parse(text []byte) error {
 	if err != nil || root == nil {
 		return err
 	}
-	return errors.Join(decoder{c.Keys()}.decode(reflect.ValueOf(c).Elem(), root, "")...)
+	given := func(path string) { c.given(path, Origin{Layer: FromFile}) }
+	return errors.Join(decoder{c.Keys(), given}.decode(reflect.ValueOf(c).Elem(), root, "")...)
 }
 
 // fromYAML reads a list of maps from an environment variable.
@@ -29,7 +30,7 @@ func (l leaf) fromYAML(text string) error {
 	if err != nil || root == nil {
 		return err
 	}
-	return errors.Join(decoder{}.decode(l.value, root, l.path)...)
+	return errors.Join(decoder{given: func(string) {}}.decode(l.value, root, l.path)...)
 }
 
 // parseYAML returns the root of the only document, nil if it is empty.
@@ -75,8 +76,11 @@ func line(n ast.Node, err error) error {
 	return err
 }
 
-// decoder reads nodes into values. keys are the candidates for a misspelt one.
-type decoder struct{ keys []string }
+// decoder reads nodes into values. keys are the candidates for a misspelt one; given is told the path of each value.
+type decoder struct {
+	keys  []string
+	given func(path string)
+}
 
 // decode writes a node into v, and collects everything that is wrong in it.
 func (d decoder) decode(v reflect.Value, n ast.Node, path string) []error {
@@ -86,9 +90,11 @@ func (d decoder) decode(v reflect.Value, n ast.Node, path string) []error {
 	case ast.AnchorType, ast.AliasType, ast.TagType, ast.MergeKeyType:
 		return []error{line(n, fmt.Errorf("%s: anchors, aliases and tags are not understood; write the value itself", path))}
 	}
-	switch v.Kind() {
-	case reflect.Struct:
+	if v.Kind() == reflect.Struct {
 		return d.decodeMap(v, n, path)
+	}
+	d.given(path)
+	switch v.Kind() {
 	case reflect.Slice:
 		return d.decodeList(v, n, path)
 	case reflect.Map:
@@ -125,6 +131,7 @@ func (d decoder) decodeMap(v reflect.Value, n ast.Node, path string) []error {
 		field, ok := child(v, key)
 		if of, file := strings.CutSuffix(key, "_file"); !ok && file {
 			if secret, known := child(v, of); known && secret.Type() == reflect.TypeFor[Secret]() {
+				d.given(join(path, of))
 				errs = append(errs, fromFile(secret, e.Value, join(path, key))...)
 				continue
 			}

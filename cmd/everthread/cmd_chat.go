@@ -68,6 +68,9 @@ func (cmd chatCmd) Run(c *console, cfg configs.Config) error {
 		return err
 	}
 	defer st.Close()
+	if cfg, err = c.inForce(ctx, cfg, st); err != nil {
+		return err
+	}
 	cfg.Turn.Debounce = 0 // a line is whole
 	t := &sitting{con: c, started: clock()(), told: map[core.TurnID]bool{}}
 	if err := t.sit(ctx, cmd.User, &opened{c, cfg, st}, log); err != nil {

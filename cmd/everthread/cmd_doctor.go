@@ -22,6 +22,11 @@ func (d doctorCmd) Run(ctx context.Context, c *console) error {
 		return doctor.Alive(ctx, cfg.HTTP.Listen)
 	}
 	var found []core.Finding
+	if err == nil {
+		if with, wrong := c.withPage(ctx, cfg); wrong == nil { // else the doctor finds what is wrong
+			cfg = with
+		}
+	}
 	if err != nil {
 		found = doctor.Wrong(err)
 	} else {

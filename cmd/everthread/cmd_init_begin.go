@@ -18,6 +18,8 @@ import (
 	"time"
 	"unicode"
 
+	"go.uber.org/zap"
+
 	"github.com/everthread/everthread/adapters/terminal"
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
@@ -42,14 +44,13 @@ func (b *beginning) begin(ctx context.Context, cfg configs.Config) error {
 		if err == nil {
 			how, err = b.service(ctx, cfg)
 		}
-		if err != nil || how != "here" || b.json {
-			return err
-		}
+		return err
+	})
+	if err == nil && how == "here" && !b.json {
 		b.say(b.Here)
 		b.giveBack()
-		<-ctx.Done()
-		return nil
-	})
+		err = b.serveHere(ctx, cfg)
+	}
 	if errors.Is(err, datadir.ErrServed) {
 		b.say(b.Served)
 		err = nil
@@ -64,24 +65,43 @@ func (b *beginning) begin(ctx context.Context, cfg configs.Config) error {
 	return nil
 }
 
-// withGateway runs f beside a gateway of this configuration.
-func (b *beginning) withGateway(ctx context.Context, cfg configs.Config,
-	f func(ctx context.Context, a *app) error) error {
-	if err := engine.PrepareData(&cfg); err != nil {
-		return err
+// opened is what a gateway needs that runs in the wizard. Its log goes to a file.
+func (b *beginning) opened(cfg *configs.Config) (log *zap.Logger, shut func(), err error) {
+	if err := engine.PrepareData(cfg); err != nil {
+		return nil, nil, err
 	}
+	unlock := func() {}
 	if cfg.DatabaseURL == "" {
-		unlock, err := datadir.Lock(cfg.DataDir)
-		if err != nil {
-			return err
+		if unlock, err = datadir.Lock(cfg.DataDir); err != nil {
+			return nil, nil, err
 		}
-		defer unlock()
 	}
 	log, closeLog, err := fileLogger(filepath.Join(cfg.DataDir, "init.log"))
 	if err != nil {
+		unlock()
+		return nil, nil, err
+	}
+	return log, func() { closeLog(); unlock() }, nil
+}
+
+// serveHere runs the gateway until ctx ends.
+func (b *beginning) serveHere(ctx context.Context, cfg configs.Config) error {
+	log, shut, err := b.opened(&cfg)
+	if err != nil {
 		return err
 	}
-	defer closeLog()
+	defer shut()
+	return serveStore(ctx, b.console, cfg, log, nil)
+}
+
+// withGateway runs f beside a gateway of this configuration.
+func (b *beginning) withGateway(ctx context.Context, cfg configs.Config,
+	f func(ctx context.Context, a *app) error) error {
+	log, unlock, err := b.opened(&cfg)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	ln, err := net.Listen("tcp", cfg.HTTP.Listen)
 	if err != nil {
 		return err
@@ -92,7 +112,11 @@ func (b *beginning) withGateway(ctx context.Context, cfg configs.Config,
 		return err
 	}
 	defer st.Close()
-	a, shut, err := startApp(ctx, cfg, log, st)
+	settings := b.newSettings(st, cfg, nil)
+	if cfg, err = settings.begin(ctx); err != nil {
+		return err
+	}
+	a, shut, err := startApp(ctx, cfg, log, settings)
 	if err != nil {
 		return err
 	}

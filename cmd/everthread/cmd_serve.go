@@ -44,7 +44,7 @@ func (s serveCmd) Run(ctx context.Context, c *console, cfg configs.Config) error
 		}
 		defer unlock()
 	}
-	return serveStore(ctx, c, cfg, log)
+	return serveStore(ctx, c, cfg, log, s.override)
 }
 
 // override replaces values of the configuration with flags.
@@ -57,8 +57,9 @@ func (s serveCmd) override(cfg *configs.Config) error {
 	return cfg.Validate()
 }
 
-// serveStore listens, waits for the database and serves until ctx ends.
-func serveStore(ctx context.Context, c *console, cfg configs.Config, log *zap.Logger) error {
+// serveStore listens, waits for the database and serves until ctx ends, anew with each change of the settings.
+func serveStore(ctx context.Context, c *console, cfg configs.Config, log *zap.Logger,
+	override func(c *configs.Config) error) error {
 	ln, err := server.Listen("http.listen", cfg.HTTP.Listen)
 	if err != nil {
 		return err
@@ -84,24 +85,65 @@ func serveStore(ctx context.Context, c *console, cfg configs.Config, log *zap.Lo
 	if alive(); err != nil || ctx.Err() != nil {
 		return err
 	}
-	a, shut, err := startApp(ctx, cfg, log, st)
+	one := &served{console: c, storedSettings: c.newSettings(st, cfg, override), at: ln, metricsAt: metricsAt, last: cfg}
+	for err = errChanged; errors.Is(err, errChanged); {
+		err = one.serve(ctx, log)
+	}
+	log.Info("everthread has stopped")
+	return err
+}
+
+// served is a process that serves, again and again with other settings.
+type served struct {
+	*console
+	*storedSettings
+	at, metricsAt net.Listener
+	last          configs.Config // that worked
+	greeted       bool
+}
+
+// serve serves with the settings that are stored, or if they do not work with the last ones that did. It returns
+// errChanged when others are stored.
+func (s *served) serve(ctx context.Context, log *zap.Logger) error {
+	cfg, err := s.begin(ctx)
+	var a *app
+	var shut func()
+	if err == nil {
+		a, shut, err = startApp(ctx, cfg, log, s.storedSettings)
+	}
+	if s.fault = err; err != nil && ctx.Err() == nil && len(s.began) > 0 {
+		log.Error("what was set on the page does not work, and is not in force", zap.Error(err))
+		a, shut, err = startApp(ctx, s.last, log, s.storedSettings)
+	}
 	if err != nil {
 		return err
 	}
 	defer shut()
-	watched := cfg.Log.Format == "console" && isTerminal(c.err)
+	if s.fault == nil {
+		s.last = cfg
+	}
+	if !s.greeted {
+		if err := s.greet(ctx, a); err != nil {
+			return err
+		}
+		s.greeted = true
+	}
+	return a.serve(ctx, s.at, s.metricsAt, s.watch)
+}
+
+// greet tells the operator what to do first.
+func (s *served) greet(ctx context.Context, a *app) error {
+	watched := a.Config.Log.Format == "console" && isTerminal(s.err)
 	welcome, err := a.Welcome(ctx, watched)
 	if err != nil {
 		return err
 	}
-	if g := (greeting{welcome, cfg, ln.Addr().String()}); watched {
-		g.draw(drawn(c.err), c.language(), widthOf(c.err))
+	if g := (greeting{welcome, a.Config, s.at.Addr().String()}); watched {
+		g.draw(drawn(s.err), s.language(), widthOf(s.err))
 	} else {
 		g.log(a.Log)
 	}
-	err = a.serve(ctx, ln, metricsAt)
-	log.Info("everthread has stopped")
-	return err
+	return nil
 }
 
 // greeting shows a Welcome to the operator.

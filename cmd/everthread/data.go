@@ -39,6 +39,9 @@ func (c *console) open(ctx context.Context, cfg configs.Config) (*opened, error)
 		return nil, err
 	}
 	c.atEnd = append(c.atEnd, func() { st.Close() })
+	if cfg, err = c.inForce(ctx, cfg, st); err != nil {
+		return nil, err
+	}
 	return &opened{console: c, cfg: cfg, store: st}, nil
 }
 

@@ -32,7 +32,7 @@ func newPage(t *testing.T, change func(*configs.Config)) (*app, core.User) {
 	c.DataDir, c.SecretKey = t.TempDir(), "secret"
 	change(&c)
 	st := sqlitetest.Open(t, c.DataDir)
-	a, shut, err := newApp(t.Context(), newProcess(c, zap.NewNop(), st, time.Now), st)
+	a, shut, err := newApp(t.Context(), newProcess(c, zap.NewNop(), st, time.Now), (&console{}).newSettings(st, c, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -152,7 +152,7 @@ type texts struct {
 	EmbeddingsNone, KeysHeader, KeysNone, Retried, Redone, SummaryWriting, SummaryFailed, SummaryNone, SummaryHidden,
 	SummaryVersion, DayTitle, Removed, SearchSummary, SearchFile, SearchNothing, KeyMade, KeyRevoked, UserNumbered,
 	AgentAdded, AgentAsk, AgentGone, LetIn, Denied, UserAdded, Confirm, Yes, No, DeleteAsk, DeleteCount, DeleteRows,
-	DeleteFiles, DeleteClean, DeleteLook, Gone, GoneWhole, GoneLeft, LinkAsk, Linked, ConfigRight, SchemaGood, SchemaWent,
+	DeleteFiles, DeleteClean, DeleteLook, Gone, GoneWhole, GoneLeft, LinkAsk, Linked, ConfigRight, ConfigNothing, SchemaGood, SchemaWent,
 	SchemaOld, BackupMade, BackupRemoved, BackupReadable, BytesRead, BytesUnpacked, Restored, RestoredAside,
 	RestoredKey, RestoredTwice, ExportUnnoted, Exported, ExportDays, ExportSoFar, Forgotten, TracesNone, SecretNew,
 	SecretNext, SecretHow, ChatHello, ChatOwner, ChatRetry, ChatUnlinked, ImportReading, ImportDry, ImportProgress,

@@ -111,16 +111,23 @@ func hostEngine(ctx context.Context, p *engine.Process, st database, more ...cor
 type app struct {
 	*engine.Engine
 	*doors
-	store database
+	store    database
+	settings *storedSettings
 }
 
-// startApp makes the process that serves a store. shut closes what its channels opened.
-func startApp(ctx context.Context, cfg configs.Config, log *zap.Logger, st database) (a *app, shut func(), err error) {
-	p, err := engine.NewServing(ctx, cfg, st, log, clock(), wall)
+// startApp makes the process that serves the store of settings, with a configuration. shut closes what its channels
+// opened.
+func startApp(ctx context.Context, cfg configs.Config, log *zap.Logger, s *storedSettings) (a *app, shut func(), err error) {
+	analyzer, err := engine.NewAnalyzer(cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	if a, shut, err = newApp(ctx, p, st); err != nil {
+	s.store.Analyze(analyzer)
+	p, err := engine.NewServing(ctx, cfg, s.store, log, clock(), wall)
+	if err != nil {
+		return nil, nil, err
+	}
+	if a, shut, err = newApp(ctx, p, s); err != nil {
 		return nil, nil, err
 	}
 	if err = a.TakeOver(ctx); err != nil {
@@ -130,9 +137,9 @@ func startApp(ctx context.Context, cfg configs.Config, log *zap.Logger, st datab
 }
 
 // newApp makes an engine with its doors. shut closes what its channels opened.
-func newApp(ctx context.Context, p *engine.Process, st database) (a *app, shut func(), err error) {
-	a = &app{store: st}
-	if a.Engine, shut, err = hostEngine(ctx, p, st); err != nil {
+func newApp(ctx context.Context, p *engine.Process, s *storedSettings) (a *app, shut func(), err error) {
+	a = &app{store: s.store, settings: s}
+	if a.Engine, shut, err = hostEngine(ctx, p, s.store); err != nil {
 		return nil, nil, err
 	}
 	if a.doors, err = a.newDoors(); err != nil {
@@ -145,12 +152,14 @@ func newApp(ctx context.Context, p *engine.Process, st database) (a *app, shut f
 // metrics alone are served; nil: they have no address of their own.
 func (a *app) serve(ctx context.Context, ln, metricsAt net.Listener, more ...func(context.Context) error) error {
 	site := a.site()
-	run := append(more, func(ctx context.Context) error { return server.Serve(ctx, ln, site.Handler()) })
+	run := append(more, func(ctx context.Context) error { return server.Serve(ctx, server.Lend(ln), site.Handler()) })
 	if a.page != nil {
 		run = append(run, a.page.Run)
 	}
 	if metricsAt != nil {
-		run = append(run, func(ctx context.Context) error { return server.Serve(ctx, metricsAt, site.MetricsHandler()) })
+		run = append(run, func(ctx context.Context) error {
+			return server.Serve(ctx, server.Lend(metricsAt), site.MetricsHandler())
+		})
 	}
 	return a.Run(ctx, run...)
 }

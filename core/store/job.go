@@ -78,6 +78,8 @@ type Fence struct {
 
 // StateStore keeps the durable state of channels, by the channel's account and a key of its own.
 type StateStore interface {
+	// States returns all values of an account, by key.
+	States(ctx context.Context, account string) (map[string]string, error)
 	// State returns a value, "" if there is none.
 	State(ctx context.Context, account, key string) (string, error)
 	// SetState stores all values; "" removes one. If the lease of f was lost, it stores none and returns core.ErrFenced.

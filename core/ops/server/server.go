@@ -71,17 +71,23 @@ func Alive(ln net.Listener) (stop func()) {
 		WriteError(w, http.StatusServiceUnavailable, "starting", "the database does not answer yet")
 	})
 	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
-	l := &lent{Listener: ln}
+	l := Lend(ln)
 	var work sync.WaitGroup
 	work.Go(func() { _ = s.Serve(l) }) // it ends with Close
 	return func() {
 		_ = s.Close()
 		work.Wait()
-		_ = l.deadline(time.Time{})
 	}
 }
 
-// lent is a listener that another server will continue to use: closing it only interrupts Accept.
+// Lend returns ln for a server after which another one continues to use it: closing it only interrupts Accept. Clients
+// that connect between two servers wait.
+func Lend(ln net.Listener) net.Listener {
+	l := &lent{ln}
+	_ = l.deadline(time.Time{}) // the server before set one
+	return l
+}
+
 type lent struct{ net.Listener }
 
 // Close interrupts Accept.

@@ -55,7 +55,7 @@ func TestAlive_leavesTheListenerOpen(t *testing.T) {
 	}
 	stop()
 	s := &http.Server{Handler: http.NotFoundHandler()}
-	go func() { _ = s.Serve(ln) }()
+	go func() { _ = s.Serve(Lend(ln)) }()
 	defer s.Close()
 	if got := status("/healthz"); got != 404 {
 		t.Errorf("status of the next server %d, want 404", got)

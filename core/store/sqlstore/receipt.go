@@ -220,6 +220,18 @@ func (s *Store) State(ctx context.Context, account, key string) (string, error) 
 	return value, wrap("read state", optional(err))
 }
 
+// States returns the values of an account; see store.StateStore.
+func (s *Store) States(ctx context.Context, account string) (map[string]string, error) {
+	type pair struct{ key, value string }
+	pairs, err := list(s.one(ctx), fields(func(p *pair) []any { return []any{&p.key, &p.value} }),
+		`SELECT key, value FROM states WHERE account = $1`, account)
+	out := make(map[string]string, len(pairs))
+	for _, p := range pairs {
+		out[p.key] = p.value
+	}
+	return out, wrap("read states", err)
+}
+
 // SetState stores values of a channel's state; see store.StateStore.
 func (s *Store) SetState(ctx context.Context, account string, values map[string]string, f store.Fence) error {
 	return s.writeSharedLong(ctx, "set state", func(t *transaction) {
