@@ -100,9 +100,14 @@ type Setting struct {
 func (c Config) Settings() []Setting {
 	var out []Setting
 	for _, l := range leaves(reflect.ValueOf(&c).Elem(), "") {
-		out = append(out, Setting{l.path, l.text(), l.secret(), c.Origin(l.path)})
+		out = append(out, Setting{l.path, l.text(), l.hidden(), c.Origin(l.path)})
 	}
 	return out
+}
+
+// hidden reports whether the value is a secret, or holds nothing else.
+func (l leaf) hidden() bool {
+	return l.secret() || l.value.Type() == reflect.TypeFor[map[string]Secret]()
 }
 
 // text returns the value as the environment has it, without secrets.

@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -114,5 +115,48 @@ func TestStored_yamlSaysTheSame(t *testing.T) {
 	if got.LLM.APIKey != "sk-#1" || got.LLM.Choices["big"].APIKey != "sk-1" ||
 		got.Agent.MCPServers[0].Headers["Authorization"] != "Bearer x: 'y'" {
 		t.Errorf("%s", text)
+	}
+}
+
+func TestConfig_elements(t *testing.T) {
+	t.Parallel()
+	c := Default(channels()...)
+	text, err := c.WithElement("agent.mcp_servers", "wiki", map[string]string{"url": "https://wiki.example/mcp",
+		"headers": "Authorization: Bearer hunter2", "allow": "search,read"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := c.WithElement("llm.choices", "big", map[string]string{"provider": "openai", "model": "b", "api_key": "sk-1",
+		"prices.prompt": "2.5", "users": "[1, 2]"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err = LoadStored(Stored{"agent.mcp_servers": text, "llm.choices": more}, write(t, ""), nil, channels()...); err != nil {
+		t.Fatal(err)
+	}
+	server, choice := c.Agent.MCPServers[0], c.LLM.Choices["big"]
+	if server.Headers["Authorization"] != "Bearer hunter2" || len(server.Allow) != 2 || choice.Prices.Prompt != 2.5 ||
+		!choice.May(2) || choice.May(3) {
+		t.Errorf("%+v, %+v", server, choice)
+	}
+	if e := c.Elements("agent.mcp_servers"); len(e) != 1 || e[0].Name != "wiki" || strings.Contains(fmt.Sprint(e), "hunter2") {
+		t.Errorf("%+v", e)
+	}
+	if more, err = c.WithElement("llm.choices", "big", map[string]string{"api_key": "", "users": "", "model": "c"}); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = LoadStored(Stored{"llm.choices": more}, write(t, ""), nil, channels()...); err != nil {
+		t.Fatal(err)
+	}
+	if choice = c.LLM.Choices["big"]; choice.APIKey != "sk-1" || choice.Model != "c" || !choice.May(3) {
+		t.Errorf("%+v", choice)
+	}
+	if more, err = c.WithoutElement("llm.choices", "big"); more != "" || err != nil {
+		t.Errorf("%q, %v", more, err)
+	}
+	for name, values := range map[string]map[string]string{"": nil, "a": {"prices.prompt": "dear"}} {
+		if _, err := c.WithElement("llm.choices", name, values); err == nil {
+			t.Errorf("%q, %v was taken", name, values)
+		}
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -23,7 +22,6 @@ import (
 	"github.com/everthread/everthread/core/ops/datadir"
 	"github.com/everthread/everthread/core/ops/doctor"
 	"github.com/everthread/everthread/core/ops/server"
-	"github.com/everthread/everthread/core/ops/setup"
 	"github.com/everthread/everthread/core/store"
 )
 
@@ -124,7 +122,7 @@ func (a *app) isOwner(r *http.Request) bool {
 func (a *app) officeOptions() settings.Options {
 	c, prices := a.Config, a.Config.LLM.Prices
 	return settings.Options{Store: a.Store, People: a.People, Gateway: a.Gateway, Memory: a.Memory, Standing: a.Standing,
-		Engine: a.Engine, Embeddings: a.Embedders, Agents: engine.Agents{Engine: a.Engine}, Inspector: inspector{a},
+		Engine: a.Engine, Embeddings: a.Embedders, Agents: engine.Agents{Engine: a.Engine}, Inspector: inspector{a}, Setup: setupPage{a},
 		Prices: settings.Prices{Prompt: prices.Prompt, Cached: prices.Cached, Completion: prices.Completion,
 			Currency: c.LLM.Currency}, TokensPerDay: c.Limits.TokensPerDay, Summaries: c.Summaries.PostForward,
 		Strategy: c.Context.Strategy, Voice: c.Speech.Model != "", Models: a.Turns.Choices, MediaDir: a.Files.Dir, PublicURL: c.HTTP.PublicURL,
@@ -139,34 +137,10 @@ func (a inspector) Check(ctx context.Context, language string) []core.Finding {
 	return doctor.Named(language, newDoctor(a.Config, language).Examine(ctx))
 }
 
-// Setups returns every channel and how the configuration has it.
-func (a inspector) Setups(language string) []channel.Setup {
-	return channel.Setups(a.Config.Channels.Sections, language)
-}
-
 // CheckChannel checks everything that a channel which is on needs.
 func (a inspector) CheckChannel(ctx context.Context, key, language string) ([]core.Finding, error) {
 	found, err := newDoctor(a.Config, language).ExamineChannel(ctx, key)
 	return doctor.Named(language, found), err
-}
-
-// TryChannel tries a channel with answers, and stores none of them.
-func (a inspector) TryChannel(ctx context.Context, key, language string,
-	answers map[string]string) (settings.Tried, error) {
-	for _, s := range a.Config.Channels.Sections {
-		if s.Key() != key {
-			continue
-		}
-		said, lines, err := setup.ChannelTrier{Way: a.Way, Now: a.Now, Rand: rand.Reader}.Try(ctx, s, language, answers)
-		switch {
-		case errors.Is(err, setup.ErrNoGuide):
-			return settings.Tried{}, core.ErrNotFound
-		case err != nil:
-			return settings.Tried{Wrong: err.Error()}, nil
-		}
-		return settings.Tried{Said: said, Lines: lines}, nil
-	}
-	return settings.Tried{}, core.ErrNotFound
 }
 
 // Kept checks the data folder, the store and its backups.

@@ -17,6 +17,7 @@ type What string
 // something, every approval and its answer, every effect outside the gateway.
 const (
 	Settings    What = "settings"      // changed
+	Setup       What = "setup"         // a key of the configuration was set or removed on the page
 	Name        What = "name"          // changed
 	Forget      What = "forget"        // messages were redacted
 	Approve     What = "let_in"        // a stranger was admitted
@@ -72,6 +73,6 @@ type Row struct {
 	What   What        `json:"what"`
 	Object string      `json:"object,omitempty"` // kind of IDs: user, identity, session, key, message, turn, question, …
 	IDs    []int64     `json:"ids,omitempty"`    // at most 100
-	Tool   string      `json:"tool,omitempty"`   // of a tool call, or of an approval about one
+	Tool   string      `json:"tool,omitempty"`   // of a tool call, or of an approval about one; of Setup, the key
 	Result Result      `json:"result"`
 }

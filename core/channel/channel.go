@@ -128,45 +128,6 @@ type Tried struct {
 	Keys    []string // of the section, alternating with their values; empty ones are not written
 }
 
-// Setup describes the setup of a channel by hand, in one language.
-type Setup struct {
-	Channel string
-	On      bool
-	Hint    string // what to do first; may be empty
-	Fields  []SetupField
-	Example string // its part of the configuration, with the defaults
-}
-
-// SetupField is a required field of a channel, and whether the configuration has it.
-type SetupField struct {
-	ID          string
-	Title, Help string
-	Secret      bool
-	Set         bool
-}
-
-// Setups returns the setup of every channel.
-func Setups(sections []section.Section, language string) []Setup {
-	var out []Setup
-	for _, s := range sections {
-		c, ok := s.(Config)
-		if !ok {
-			continue
-		}
-		one := Setup{Channel: c.Key(), On: c.On(), Example: "channels:\n" + c.Example()}
-		if g, ok := c.(Guided); ok {
-			guide := g.Guide(language, Host{})
-			one.Hint = guide.Hint
-			for _, f := range guide.Fields {
-				one.Fields = append(one.Fields, SetupField{ID: f.ID, Title: f.Title, Help: f.Help, Secret: f.Secret,
-					Set: *f.Into != ""})
-			}
-		}
-		out = append(out, one)
-	}
-	return out
-}
-
 // Fault is an error of Try: a sentence for a person without its full stop, with the
 // placeholders {where} and ({detail}).
 type Fault struct {

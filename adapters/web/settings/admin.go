@@ -16,6 +16,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/accounts/people"
 	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/store"
@@ -34,7 +35,6 @@ func (r *Room) adminRoutes() []web.Route {
 		{Pattern: "POST /admin/jobs/{user}/{id}/retry", Serve: r.retryJob},
 		{Pattern: "POST /admin/check", Serve: r.checkAll},
 		{Pattern: "POST /admin/channels/{channel}/check", Serve: r.checkChannel},
-		{Pattern: "POST /admin/channels/{channel}/try", Serve: r.tryChannel},
 	}
 	for i := range all {
 		all[i].Owner = true
@@ -48,7 +48,6 @@ type adminView struct {
 	Users      []shownUser
 	People     peoplePage
 	Channels   []shownChannel
-	Setups     []shownSetup
 	Kept       []core.Finding
 	KeptSizes  string
 	Deliveries []shownDelivery
@@ -83,8 +82,6 @@ func (r *Room) adminPage(v *web.Visit) error {
 		return err
 	}
 	page.Channels = r.health(v)
-	page.Setups = web.Each(r.Inspector.Setups(v.Lang),
-		func(s channel.Setup) shownSetup { return shownSetup{Setup: s, Name: setupName(v, s.Channel)} })
 	page.Kept, page.KeptSizes = r.Inspector.Kept(v.Context(), v.Lang), r.keptSizes(v)
 	if page.Deliveries, err = r.undelivered(v, called); err != nil {
 		return err
@@ -93,20 +90,6 @@ func (r *Room) adminPage(v *web.Visit) error {
 		return err
 	}
 	return v.Page("admin", say(v.Lang).Admin.Title, page)
-}
-
-// setupName returns the name of a channel among others of the same app.
-func setupName(v *web.Visit, channel string) string {
-	if channel == "whatsapp_agent" {
-		return say(v.Lang).Settings.Agents
-	}
-	return v.ChannelName(channel)
-}
-
-type shownSetup struct {
-	channel.Setup
-	Name  string
-	Typed map[string]string // typed answers by field, without secrets
 }
 
 // called returns a user's name on the owner's page.
@@ -127,15 +110,17 @@ func (r *Room) names(v *web.Visit) func(core.UserID) string {
 	}
 }
 
+// shownChannel is a channel of this process; Checks reports whether it can be checked.
 type shownChannel struct {
-	Name, Account, Wrong string
+	Key, Name, Account, Wrong string
+	Checks                    bool
 }
 
 func (r *Room) health(v *web.Visit) []shownChannel {
 	var out []shownChannel
 	for name, err := range r.Engine.Health() {
 		key, account, _ := strings.Cut(name, ":")
-		c := shownChannel{Name: v.ChannelName(key), Account: account}
+		c := shownChannel{Key: key, Name: v.ChannelName(key), Account: account, Checks: account == "" && !people.Own(key)}
 		if err != nil {
 			c.Wrong = channel.Said(err, v.Lang)
 		}
@@ -192,34 +177,6 @@ func (r *Room) checkChannel(v *web.Visit) error {
 
 // mostTyped bounds an answer to a channel's field, in characters.
 const mostTyped = 2000
-
-// tryChannel tries a channel with the typed answers, and stores nothing.
-func (r *Room) tryChannel(v *web.Visit) error {
-	name := v.R.PathValue("channel")
-	all := r.Inspector.Setups(v.Lang)
-	i := slices.IndexFunc(all, func(s channel.Setup) bool { return s.Channel == name })
-	if i < 0 || len(all[i].Fields) == 0 {
-		return core.ErrNotFound
-	}
-	one := shownSetup{Setup: all[i], Name: setupName(v, name), Typed: map[string]string{}}
-	answers := map[string]string{}
-	for _, f := range one.Fields {
-		answers[f.ID] = strings.TrimSpace(v.R.PostFormValue(f.ID))
-		if err := v.Within(mostTyped, answers[f.ID]); err != nil {
-			return err
-		}
-		if !f.Secret {
-			one.Typed[f.ID] = answers[f.ID]
-		}
-	}
-	return r.alone(v, func(ctx context.Context) error {
-		tried, err := r.Inspector.TryChannel(ctx, name, v.Lang, answers)
-		if err != nil {
-			return err
-		}
-		return v.Page("setup", one.Name, map[string]any{"Setup": one, "Tried": tried})
-	})
-}
 
 // alone runs do within checkAllTime. Only one check that calls other services runs at a time.
 func (r *Room) alone(v *web.Visit, do func(context.Context) error) error {

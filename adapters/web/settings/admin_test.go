@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -297,34 +296,10 @@ func TestAdmin_showsChannelsAndData(t *testing.T) {
 	p := f.Ana.SignedIn()
 	f.Must(os.WriteFile(filepath.Join(f.Media, "kept"), make([]byte, 2048), 0o600))
 	p.Get("/admin").Wants(t, http.StatusOK, "The database takes up 3.0\u00a0MB, attachments 2.0\u00a0KB.",
-		"the newest is of today", "Make an account.", "Where it is.", `<span class="tag off">missing</span>`,
-		`<span class="tag good">set</span>`, "channels:\n  telegram:", `action="/admin/channels/telegram/check"`)
+		"the newest is of today", `href="/setup"`, `action="/admin/channels/telegram/check"`)
 	p.Get("/admin").Lacks(t, `action="/admin/channels/matrix/check"`)
 	p.Post("/admin/channels/telegram/check", nil).Wants(t, http.StatusOK, "the token is refused",
 		"1 thing needs your attention", `action="/admin/channels/telegram/check"`)
 	p.Post("/admin/channels/matrix/check", nil).Wants(t, http.StatusNotFound)
 	f.Bob.SignedIn().Post("/admin/channels/telegram/check", nil).Wants(t, http.StatusNotFound)
-}
-
-func TestAdmin_triesAChannel(t *testing.T) {
-	t.Parallel()
-	f := newOffice(t)
-	p := f.Ana.SignedIn()
-	p.Get("/admin").Wants(t, http.StatusOK, `action="/admin/channels/telegram/try"`, `name="token" type="password" value=""`,
-		`name="place" type="text" value=""`, "Nothing you type here is saved.")
-	wrong := p.Post("/admin/channels/telegram/try", url.Values{"token": {"1:wrong"}, "place": {` "here" `}})
-	wrong.Wants(t, http.StatusOK, "It does not work: &lt;refused&gt;", `name="place" type="text" value="&#34;here&#34;"`)
-	wrong.Lacks(t, "1:wrong", "channels:\n")
-	right := p.Post("/admin/channels/telegram/try", url.Values{"token": {"1:right"}, "user": {"x"}})
-	right.Wants(t, http.StatusOK, "It works. The bot is &lt;some_bot&gt;.", "channels:\n  telegram:")
-	right.Lacks(t, "1:right")
-	p.Post("/admin/channels/signal/try", nil).Wants(t, http.StatusNotFound)
-	f.Bob.SignedIn().Post("/admin/channels/telegram/try", url.Values{"token": {"1:right"}}).Wants(t, http.StatusNotFound)
-	f.room.checks.take(0)
-	p.Post("/admin/channels/telegram/try", nil).Wants(t, http.StatusTooManyRequests, "A check is already running")
-	f.room.checks.leave(0)
-	if want := []string{`telegram en map[place:"here" token:1:wrong]`, "telegram en map[place: token:1:right]"}; !slices.Equal(
-		f.tried, want) {
-		t.Errorf("tried %q", f.tried)
-	}
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/people"
 	"github.com/everthread/everthread/core/audit"
-	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/memory/items"
 	"github.com/everthread/everthread/core/store"
@@ -37,6 +36,7 @@ type Options struct {
 	Embeddings Embeddings
 	Agents     Agents
 	Inspector  Inspector // for the owner's page
+	Setup      Setup
 
 	Prices       Prices // of the model's tokens
 	TokensPerDay int    // budget of a user; 0: unlimited
@@ -77,7 +77,7 @@ func (r *Room) Files() fs.FS { return files }
 
 func (r *Room) Routes() []web.Route {
 	return slices.Concat(web.Needing(core.CanMemory, slices.Concat(r.memoryRoutes(), r.standingRoutes())...),
-		web.Needing(core.CanAccount, r.settingsRoutes()...), web.Needing(core.CanAdmin, r.adminRoutes()...))
+		web.Needing(core.CanAccount, r.settingsRoutes()...), web.Needing(core.CanAdmin, slices.Concat(r.adminRoutes(), r.setupRoutes())...))
 }
 
 // Resume continues unfinished account deletions.
@@ -118,6 +118,7 @@ type Store interface {
 	QueueStats(ctx context.Context) ([]store.QueueStat, error)
 	DeadJobs(ctx context.Context, limit int) ([]store.Job, error)
 	Audit(ctx context.Context, q store.AuditQuery) ([]audit.Row, error)
+	PutAudit(ctx context.Context, user core.UserID, r audit.Row) error
 	Revive(ctx context.Context, user core.UserID, id core.JobID, now time.Time) error
 }
 
@@ -173,14 +174,9 @@ type Prices struct {
 
 // Inspector checks the gateway for its owner, as `everthread doctor` does.
 type Inspector interface {
-	// Setups returns the available channels with their configuration.
-	Setups(language string) []channel.Setup
 	// CheckChannel checks everything that an enabled channel needs, until ctx ends. It
 	// returns core.ErrNotFound if the channel is not enabled.
 	CheckChannel(ctx context.Context, channel, language string) ([]core.Finding, error)
-	// TryChannel tries a channel with answers to its fields, by id. The configuration
-	// supplies missing answers. It returns core.ErrNotFound if the channel has no fields.
-	TryChannel(ctx context.Context, channel, language string, answers map[string]string) (Tried, error)
 	// Kept reports on the data folder, the store and its backups.
 	Kept(ctx context.Context, language string) []core.Finding
 	// DatabaseSize returns the size of the embedded database in bytes; 0: there is none.
@@ -188,10 +184,6 @@ type Inspector interface {
 	// Check checks the configuration as `everthread doctor` does, until ctx ends.
 	Check(ctx context.Context, language string) []core.Finding
 }
-
-// Tried is the result of trying a channel: Wrong, or else a report for the person and
-// lines for the configuration file, in which secrets are "…".
-type Tried struct{ Wrong, Said, Lines string }
 
 // seats limits concurrent long work: one of a user, and all in total.
 type seats struct {
@@ -227,6 +219,7 @@ type texts struct {
 	Standing    standingWords
 	Settings    settingsWords
 	Admin       adminWords
+	Setup       setupWords
 }
 
 var say = i18n.In[texts]("office")
@@ -326,8 +319,7 @@ type adminWords struct {
 	Deliveries, DeliveriesNone, DeliveriesHint, Retry, Resent, Who, Jobs, JobsHint, Queue, Ready, Running, Waiting, Dead,
 	Oldest, JobsNone, DeadTitle, DeadNone, Attempts, Revived, Usage, UsageHint, UsageNone, UsageTable, Others, Prices,
 	Parked, Check, CheckHint, CheckDo, CheckAgain, CheckRuns, CheckFine, CheckLate, Okay, Problem, Audit, AuditLead,
-	AuditNone, AuditOlder, AuditNewest, AuditWhen, AuditWhat, AuditThrough, Setup, SetupLead, SetupOn, SetupOff, SetupSet,
-	SetupMissing, SetupFile, SetupTry, SetupTryHint, SetupKeep, SetupWorks, SetupNot, SetupCheck, Kept, UsersSearch,
+	AuditNone, AuditOlder, AuditNewest, AuditWhen, AuditWhat, AuditThrough, SetupOff, SetupCheck, Kept, UsersSearch,
 	UsersNone, UsersBefore, UsersAfter string
 	Asked, Until         string       // Asked: how long ago; Until: time
 	LinkLead             string       // name, minutes

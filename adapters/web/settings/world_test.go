@@ -21,7 +21,6 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/people"
 	"github.com/everthread/everthread/core/archive/export"
-	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/llm/embed"
 	"github.com/everthread/everthread/core/llm/tokens"
@@ -44,7 +43,7 @@ type office struct {
 	agents *fakeAgents
 	health map[string]error
 	found  []core.Finding
-	tried  []string
+	setup  fakeSetup
 	gone   []core.UserID
 	leaves func(ctx context.Context, user core.UserID, tell func(people.Deletion)) (left []string, err error)
 }
@@ -69,7 +68,7 @@ func (f *office) options(t *testing.T, w *webtest.World) Options {
 	st, p := w.Store, w.People
 	p.Channels = known{}
 	o := Options{Store: st, People: agreed{p, w}, Gateway: w.Gate, MediaDir: w.Media, Log: w.Log, Now: w.Clock.Now,
-		PublicURL: "http://127.0.0.1:8080", Rand: rand.Reader, TokensPerDay: 5000, Agents: f.agents, Inspector: f}
+		PublicURL: "http://127.0.0.1:8080", Rand: rand.Reader, TokensPerDay: 5000, Agents: f.agents, Inspector: f, Setup: &f.setup}
 	f.leaves = func(ctx context.Context, user core.UserID, tell func(people.Deletion)) ([]string, error) {
 		for _, r := range []people.Deletion{{Step: people.DeletionCount},
 			{Step: people.DeletionCount, Done: 1200, Total: 1}, {Step: people.DeletionRows, Total: 1200},
@@ -166,14 +165,58 @@ func (e *fakeEngine) Traces(ctx context.Context, user core.UserID, text string) 
 	return e.traces(ctx, user, text)
 }
 
-// Setups returns two channels, of which one is enabled.
-func (f *office) Setups(string) []channel.Setup {
-	return []channel.Setup{{Channel: "telegram", On: true, Fields: []channel.SetupField{{ID: "token", Title: "Token",
-		Secret: true, Set: true}, {ID: "place", Title: "Place"}},
-		Example: "channels:\n  telegram:\n    token: \"\"\n"},
-		{Channel: "matrix", Hint: "Make an account.", Fields: []channel.SetupField{{ID: "server", Title: "Homeserver",
-			Help: "Where it is."}},
-			Example: "channels:\n  matrix:\n"}}
+// fakeSetup has a model, the channel telegram and a list of choices. It takes the key "right".
+type fakeSetup struct{ asked []string }
+
+func (*fakeSetup) Parts(string) []Part {
+	fields := []Field{{Key: "url", Label: "Address", Help: "Where it is."}, {Key: "key", Label: "Key", Secret: true, Set: true}}
+	return []Part{
+		{Key: "model", Title: "Model", On: true, Fields: []Field{{Key: "llm.provider", Label: "Kind", Options: []string{"demo", "openai"},
+			Value: "demo"}, {Key: "llm.base_url", Label: "Address"}, {Key: "llm.api_key", Label: "Key", Secret: true},
+			{Key: "llm.model", Label: "Model", Value: "fixed-model", From: "everthread.yaml"}}},
+		{Key: "channel-telegram", Title: "Telegram", Channel: "telegram", Optional: true, On: true,
+			Fields: []Field{{Key: "token", Label: "Token", Secret: true, Set: true}}},
+		{Key: "choices", Title: "Choices", Items: []Item{{Name: "<big>", Fields: fields}}, New: fields},
+		{Key: "tools", Title: "Tools", New: fields, Fixed: "EVERTHREAD_AGENT_MCP_SERVERS"},
+	}
+}
+
+func (*fakeSetup) Nearby(context.Context) []Found {
+	return []Found{{Name: "Ollama", URL: "http://127.0.0.1:11434/v1", Models: []string{"qwen3", "mistral"}}}
+}
+
+func (f *fakeSetup) Test(_ context.Context, a Answers) Tested {
+	f.asked = append(f.asked, fmt.Sprint("test ", a))
+	if a.Values["llm.api_key"]+a.Values["key"]+a.Values["token"] != "right" {
+		return Tested{Wrong: "<refused>", Offers: map[string][]string{"llm.base_url": {"https://offered.example"}}}
+	}
+	return Tested{Said: "It is <some_bot>."}
+}
+
+func (f *fakeSetup) Save(ctx context.Context, a Answers, force bool) (Tested, []string, error) {
+	t := f.Test(ctx, a)
+	if force {
+		return Tested{}, nil, errors.New("llm.model is empty")
+	}
+	if t.Wrong != "" {
+		return t, nil, nil
+	}
+	return t, []string{"a." + a.Part}, nil
+}
+
+func (f *fakeSetup) Remove(_ context.Context, part, item string) ([]string, error) {
+	f.asked = append(f.asked, "remove "+part+" "+item)
+	return []string{"a." + part}, nil
+}
+
+func (*fakeSetup) Settings() []Field {
+	return []Field{{Key: "llm.provider", Value: "<demo>"}, {Key: "llm.model", Value: "m", From: "everthread.yaml"}}
+}
+
+func (*fakeSetup) Fault() string { return "the <last> one" }
+
+func (*fakeSetup) File(context.Context) ([]byte, error) {
+	return []byte("llm:\n  provider: demo\n"), nil
 }
 
 func (f *office) Check(context.Context, string) []core.Finding { return f.found }
@@ -183,13 +226,6 @@ func (f *office) CheckChannel(_ context.Context, channel, _ string) ([]core.Find
 		return nil, core.ErrNotFound
 	}
 	return []core.Finding{{Check: "telegram", Detail: "the token is refused"}}, nil
-}
-
-func (f *office) TryChannel(_ context.Context, channel, language string, answers map[string]string) (Tried, error) {
-	if f.tried = append(f.tried, fmt.Sprint(channel, " ", language, " ", answers)); answers["token"] == "1:right" {
-		return Tried{Said: "The bot is <some_bot>.", Lines: "channels:\n  telegram:\n"}, nil
-	}
-	return Tried{Wrong: "<refused>"}, nil
 }
 
 func (f *office) Kept(context.Context, string) []core.Finding {

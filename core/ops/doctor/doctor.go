@@ -95,6 +95,23 @@ func (d *Doctor) ExamineChannel(ctx context.Context, key string) ([]core.Finding
 	return e.found(), nil
 }
 
+// ExaminePart checks what a part of the configuration names: model, summaries, choices, embeddings, transcription, speech,
+// web, tools, calendars or mail. item is the name of the only element that counts; empty: all do.
+func (d *Doctor) ExaminePart(ctx context.Context, part, item string) []core.Finding {
+	e, c := &examination{Doctor: d, texts: say(d.Language)}, d.Config
+	check := map[string]func(context.Context){
+		"model":     func(ctx context.Context) { e.model(ctx, "llm", c.LLM) },
+		"summaries": func(ctx context.Context) { e.summaries(ctx) },
+		"choices":   func(ctx context.Context) { e.model(ctx, "llm choice "+item, c.LLM.Choices[item].LLM) },
+		"web":       e.web, "embeddings": e.embeddings, "transcription": e.transcription, "speech": e.speech,
+		"tools": e.servers, "calendars": e.ahead, "mail": e.ahead,
+	}[part]
+	if check != nil {
+		bounded(check)(ctx)
+	}
+	return slices.DeleteFunc(e.found(), func(f core.Finding) bool { return item != "" && !strings.HasSuffix(f.Check, item) })
+}
+
 // ExamineKept checks the data folder, the store and its backups.
 func (d *Doctor) ExamineKept(ctx context.Context) []core.Finding {
 	e := &examination{Doctor: d, texts: say(d.Language)}

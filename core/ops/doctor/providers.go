@@ -39,8 +39,13 @@ func (e *examination) models(ctx context.Context) {
 	for _, name := range slices.Sorted(maps.Keys(c.LLM.Choices)) {
 		e.model(ctx, "llm choice "+name, c.LLM.Choices[name].LLM)
 	}
-	if c.SummaryLLM.Provider != "" {
-		e.model(ctx, "summary_llm", c.SummaryLLM)
+	e.summaries(ctx)
+}
+
+// summaries asks the model that only summarizes, if there is one.
+func (e *examination) summaries(ctx context.Context) {
+	if e.Config.SummaryLLM.Provider != "" {
+		e.model(ctx, "summary_llm", e.Config.SummaryLLM)
 	}
 }
 

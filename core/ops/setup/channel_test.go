@@ -21,8 +21,7 @@ func rejected(err error) bool {
 	return errors.As(err, &r)
 }
 
-// TestChannelTrier_keepsNothing: the section does not change, and no
-// secret comes back.
+// TestChannelTrier_keepsNothing: the section does not change, and no secret is said.
 func TestChannelTrier_keepsNothing(t *testing.T) {
 	t.Parallel()
 	var asked []string
@@ -44,8 +43,8 @@ func TestChannelTrier_keepsNothing(t *testing.T) {
 		wants                 []string
 		wrong                 bool
 	}{
-		"a token":                {"", "1:right", "en", []string{"@some_bot", "telegram:", `token: "…"`, service.URL}, false},
-		"that which it has":      {"1:right", "", "fr", []string{"@some_bot", `token: "…"`}, false},
+		"a token":                {"", "1:right", "en", []string{"@some_bot", "token", "1:right"}, false},
+		"that which it has":      {"1:right", "", "fr", []string{"@some_bot", "1:right"}, false},
 		"another than it has":    {"1:right", "1:wrong", "en", []string{"Unauthorized"}, true},
 		"none":                   {"", "", "de", []string{"Es fehlt etwas"}, true},
 		"what is no token":       {"", "hello", "en", []string{"BotFather"}, true},
@@ -56,8 +55,8 @@ func TestChannelTrier_keepsNothing(t *testing.T) {
 			configured.Token = "1:right"
 		}
 		before := *configured
-		said, lines, err := trier.Try(t.Context(), configured, c.language, map[string]string{"telegram": c.answer})
-		text := said + lines
+		tried, err := trier.Try(t.Context(), configured, c.language, map[string]string{"telegram": c.answer})
+		text := tried.Said + strings.Join(tried.Keys, " ")
 		if err != nil {
 			text = err.Error()
 		}
@@ -66,14 +65,14 @@ func TestChannelTrier_keepsNothing(t *testing.T) {
 				t.Errorf("%s: %q is not in %q", name, want, text)
 			}
 		}
-		if c.wrong != rejected(err) || strings.Contains(text, "1:right") || *configured != before {
+		if c.wrong != rejected(err) || strings.Contains(tried.Said, "1:right") || *configured != before {
 			t.Errorf("%s: got %q, %v; the section is %+v", name, text, err, configured)
 		}
 	}
 	if len(asked) != 3 {
 		t.Errorf("the service was asked %v", asked)
 	}
-	if _, _, err := trier.Try(t.Context(), agent.Default(), "en", nil); !errors.Is(err, setup.ErrNoGuide) {
+	if _, err := trier.Try(t.Context(), agent.Default(), "en", nil); !errors.Is(err, setup.ErrNoGuide) {
 		t.Errorf("personal agents: %v", err)
 	}
 }
@@ -92,12 +91,12 @@ func TestChannelTrier_typedAddressIsNoWayInside(t *testing.T) {
 	configured.UserID, configured.Password = "@bot:example.org", "secret"
 	trier := setup.ChannelTrier{Now: time.Now}
 	typed := map[string]string{"matrix_homeserver": inside.URL, "matrix_password": "typed"}
-	_, _, err := trier.Try(t.Context(), configured, "en", typed)
+	_, err := trier.Try(t.Context(), configured, "en", typed)
 	if reached > 0 || err == nil || !strings.Contains(err.Error(), "private network") {
 		t.Errorf("reached %d times, %v", reached, err)
 	}
 	configured.Homeserver = inside.URL
-	if _, _, err := trier.Try(t.Context(), configured, "en", nil); reached == 0 || !rejected(err) {
+	if _, err := trier.Try(t.Context(), configured, "en", nil); reached == 0 || !rejected(err) {
 		t.Errorf("what is configured was reached %d times, %v", reached, err)
 	}
 }
@@ -112,7 +111,7 @@ func TestChannelTrier_secretStaysWithItsAddress(t *testing.T) {
 	configured := matrix.Default()
 	configured.Homeserver, configured.UserID, configured.Password = "https://hs.example", "@bot:example.org", "secret"
 	trier := setup.ChannelTrier{Way: egress.New(egress.Options{AllowPrivate: true}), Now: time.Now}
-	_, _, err := trier.Try(t.Context(), configured, "en", map[string]string{"matrix_homeserver": elsewhere.URL})
+	_, err := trier.Try(t.Context(), configured, "en", map[string]string{"matrix_homeserver": elsewhere.URL})
 	if reached > 0 || !rejected(err) || !strings.Contains(err.Error(), "Something is missing") {
 		t.Errorf("reached %d times, %v", reached, err)
 	}

@@ -190,12 +190,10 @@ func (q *asking) name(ctx context.Context, c *candidate) (wrong, err error) {
 	if wrong != nil {
 		return wrong, nil
 	}
-	names = slices.DeleteFunc(names, silent)
-	if len(names) == 1 {
+	if names = Talking(names); len(names) == 1 {
 		c.Name = names[0]
 		return nil, nil
 	}
-	slices.Sort(names)
 	ask := Question{ID: "model", Title: q.ModelTitle, Help: q.ModelHelp, Free: true,
 		Default: liked(names, c.service.likes)}
 	if len(names) == 0 {
@@ -206,6 +204,11 @@ func (q *asking) name(ctx context.Context, c *candidate) (wrong, err error) {
 	}
 	c.Name, err = q.Asker.Ask(ctx, ask)
 	return nil, err
+}
+
+// Talking returns the models that talk, sorted.
+func Talking(names []string) []string {
+	return slices.Sorted(slices.Values(slices.DeleteFunc(slices.Clone(names), silent)))
 }
 
 // silent reports whether a model is one that does not talk.

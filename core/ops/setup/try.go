@@ -34,6 +34,9 @@ import (
 
 const tryTimeout = 20 * time.Second
 
+// Said returns an error of a trial as a person reads it.
+func Said(err error, language string) string { return wordsOf(language).said(err) + "." }
+
 // Trier tries answers.
 type Trier struct {
 	Given configs.Config // what the environment says
@@ -157,23 +160,21 @@ type Rejected string
 func (r Rejected) Error() string { return string(r) }
 
 // Try tries the channel of a section with answers to its guide, by the ids of the fields. A missing answer is taken
-// from the section, which is not changed. said reports the result to the person, and lines are the part of the
-// configuration that the answers make, with … for each secret. A secret of the section goes only where the section
-// sends it: if another field is answered with a new value, the secret has to be answered too. Its errors are ErrNoGuide
-// and Rejected.
+// from the section, which is not changed. A secret of the section goes only where the section sends it: if another field
+// is answered with a new value, the secret has to be answered too. Its errors are ErrNoGuide and Rejected.
 func (t ChannelTrier) Try(ctx context.Context, s section.Section, language string,
-	answers map[string]string) (said, lines string, err error) {
+	answers map[string]string) (channel.Tried, error) {
+	var none channel.Tried
 	trial := reflect.New(reflect.TypeOf(s).Elem()) // the answers go into a copy
 	trial.Elem().Set(reflect.ValueOf(s).Elem())
 	guided, ok := trial.Interface().(channel.Guided)
 	if !ok {
-		return "", "", ErrNoGuide
+		return none, ErrNoGuide
 	}
 	guide := guided.Guide(language, channel.Host{Client: t.client(answers), Now: t.Now, Rand: t.Rand})
 	changed := slices.ContainsFunc(guide.Fields, func(f channel.Field) bool {
 		return !f.Secret && answers[f.ID] != "" && answers[f.ID] != *f.Into
 	})
-	var secret []string
 	for _, f := range guide.Fields {
 		if f.Secret && changed {
 			*f.Into = ""
@@ -181,24 +182,16 @@ func (t ChannelTrier) Try(ctx context.Context, s section.Section, language strin
 		*f.Into = cmp.Or(answers[f.ID], *f.Into)
 		switch {
 		case *f.Into == "":
-			return "", "", Rejected(fmt.Sprintf(wordsOf(language).LeftOut, f.Title))
+			return none, Rejected(fmt.Sprintf(wordsOf(language).LeftOut, f.Title))
 		case f.Form != nil && !f.Form.MatchString(*f.Into):
-			return "", "", Rejected(f.Malformed)
-		case f.Secret:
-			secret = append(secret, *f.Into)
+			return none, Rejected(f.Malformed)
 		}
 	}
 	tried, err := guide.Try(ctx)
 	if err != nil {
-		return "", "", Rejected(wordsOf(language).said(err) + ".")
+		return none, Rejected(wordsOf(language).said(err) + ".")
 	}
-	for i := 1; i < len(tried.Keys); i += 2 {
-		if slices.Contains(secret, tried.Keys[i]) {
-			tried.Keys[i] = "…"
-		}
-	}
-	a := Answers{Language: language, Channels: []Channel{{s.Key(), tried}}}
-	return tried.Said, a.channelsYAML(), nil
+	return tried, nil
 }
 
 // client makes clients that reach the addresses of the configuration; those typed into a page are bound by the policy.

@@ -1,0 +1,299 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/everthread/everthread/adapters/web"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
+)
+
+// Setup changes the configuration of the gateway for its owner. What is saved is in force within seconds.
+type Setup interface {
+	// Parts lists what can be set, in the order in which a new owner sets it. It tries nothing.
+	Parts(lang string) []Part
+	// Nearby looks for servers of models on this machine, briefly.
+	Nearby(ctx context.Context) []Found
+	// Test checks a part as it would be with answers, and stores nothing.
+	Test(ctx context.Context, a Answers) Tested
+	// Save stores answers, if Test finds nothing wrong with them or force is set, and returns the changed keys.
+	Save(ctx context.Context, a Answers, force bool) (t Tested, keys []string, err error)
+	// Remove removes the values of a part, or one of its items.
+	Remove(ctx context.Context, part, item string) (keys []string, err error)
+	// Settings lists every key that is set, with where.
+	Settings() []Field
+	// Fault says why what is stored is not in force; empty: it is.
+	Fault() string
+	// File returns what is stored as a configuration file without secrets.
+	File(ctx context.Context) ([]byte, error)
+}
+
+// Part is what is set on one page: values, or a list of items.
+type Part struct {
+	Key      string
+	Title    string
+	Lead     string
+	On       bool // something is set
+	Fields   []Field
+	Items    []Item
+	New      []Field // of a new item; nil: the part is no list
+	Channel  string  // that it sets up; empty: none
+	Fixed    string  // the variable or file that sets all of it; empty: the page can change it
+	Optional bool    // it can be removed
+}
+
+// Item is one of a part's list.
+type Item struct {
+	Name   string
+	Fields []Field
+}
+
+// Field is a value, and where it comes from.
+type Field struct {
+	Key         string // in the configuration, or in an item
+	Label, Help string
+	Secret      bool
+	Options     []string // it is one of them; nil: any text
+	Offers      []string // proposed texts
+	Value       string   // empty for a secret
+	Set         bool
+	From        string // the variable or file that fixes it; empty: the page can set it
+}
+
+// Answers are what was typed for a part, by the keys of its fields. An empty secret stays as it is.
+type Answers struct {
+	Part, Item string // Item is the name of a list's item
+	Lang       string
+	Values     map[string]string
+}
+
+// Tested is the result of a test: Wrong, or what it found.
+type Tested struct {
+	Wrong  string
+	Said   string
+	Offers map[string][]string // texts that a field can have, by its key
+}
+
+// Found is a server of models on this machine.
+type Found struct {
+	Name, URL string
+	Models    []string
+}
+
+func (r *Room) setupRoutes() []web.Route {
+	all := []web.Route{
+		{Pattern: "GET /setup", Serve: r.setupPage, Tab: &web.Tab{
+			Name: func(lang string) string { return say(lang).Setup.Title }, Key: "u", InMenu: true}},
+		{Pattern: "GET /setup/file", Serve: r.setupFile},
+		{Pattern: "GET /setup/{part}", Serve: r.setupPart},
+		{Pattern: "POST /setup/{part}", Serve: r.changePart},
+	}
+	for i := range all {
+		all[i].Owner = true
+	}
+	return all
+}
+
+func (r *Room) setupPage(v *web.Visit) error {
+	return v.Page("setups", say(v.Lang).Setup.Title, map[string]any{"Parts": r.Setup.Parts(v.Lang),
+		"Settings": r.Setup.Settings(), "Fault": r.Setup.Fault()})
+}
+
+// partView is the page of a part. Tested is what a test said of answers that were not saved, of the item of this name.
+type partView struct {
+	Part
+	Nearby []Found
+	Tested *Tested
+	Item   string
+	First  bool // the owner is new
+}
+
+// NewName is the name that was typed for a new item.
+func (p partView) NewName() string {
+	if slices.ContainsFunc(p.Items, func(i Item) bool { return i.Name == p.Item }) {
+		return ""
+	}
+	return p.Item
+}
+
+// Skip is where a new owner goes on without this part.
+func (p partView) Skip() string {
+	if p.Channel != "" {
+		return "/"
+	}
+	return firstChannel
+}
+
+// firstChannel is the part that a new owner sets after the model.
+const firstChannel = "/setup/channel-telegram?first=1"
+
+func (r *Room) part(v *web.Visit) (Part, []Part, error) {
+	parts := r.Setup.Parts(v.Lang)
+	i := slices.IndexFunc(parts, func(p Part) bool { return p.Key == v.R.PathValue("part") })
+	if i < 0 {
+		return Part{}, nil, core.ErrNotFound
+	}
+	return parts[i], parts, nil
+}
+
+func (r *Room) setupPart(v *web.Visit) error {
+	p, _, err := r.part(v)
+	if err != nil {
+		return err
+	}
+	page := partView{Part: p, First: v.R.URL.Query().Has("first")}
+	if p.Key == "model" {
+		page.Nearby = r.Setup.Nearby(v.Context())
+		if chosen := v.R.URL.Query().Get("server"); chosen != "" {
+			page.fill(page.Nearby, chosen)
+		}
+	}
+	return v.Page("setup", p.Title, page)
+}
+
+// fill proposes a server that was found.
+func (p *partView) fill(nearby []Found, address string) {
+	i := slices.IndexFunc(nearby, func(f Found) bool { return f.URL == address })
+	if i < 0 {
+		return
+	}
+	found := nearby[i]
+	p.set("llm.provider", "openai", nil)
+	p.set("llm.base_url", found.URL, nil)
+	if len(found.Models) > 0 {
+		p.set("llm.model", found.Models[0], found.Models)
+	}
+}
+
+// set shows a value that is not stored, and the texts that are offered beside it.
+func (p *partView) set(key, value string, offers []string) {
+	for i := range p.Fields {
+		if f := &p.Fields[i]; f.Key == key && f.From == "" {
+			f.Value, f.Offers = value, offers
+		}
+	}
+}
+
+// changePart tests, saves or removes a part.
+func (r *Room) changePart(v *web.Visit) error {
+	p, _, err := r.part(v)
+	if err != nil {
+		return err
+	}
+	form := v.R.PostForm
+	a := Answers{Part: p.Key, Item: strings.TrimSpace(form.Get("item")), Lang: v.Lang, Values: map[string]string{}}
+	fields := p.Fields
+	if p.New != nil {
+		fields = p.New
+	}
+	for _, f := range fields {
+		if _, given := form[f.Key]; given && f.From == "" {
+			a.Values[f.Key] = strings.TrimSpace(form.Get(f.Key))
+			if err := v.Within(mostTyped, a.Values[f.Key]); err != nil {
+				return err
+			}
+		}
+	}
+	w := say(v.Lang).Setup
+	if form.Get("do") == "remove" {
+		keys, err := r.Setup.Remove(v.Context(), p.Key, a.Item)
+		if err != nil {
+			return r.notSaved(v, err)
+		}
+		return r.saved(v, "/setup/"+url.PathEscape(p.Key), w.Removed, keys)
+	}
+	return r.alone(v, func(ctx context.Context) error {
+		if form.Get("do") == "test" {
+			return r.tested(v, p, a, r.Setup.Test(ctx, a))
+		}
+		t, keys, err := r.Setup.Save(ctx, a, form.Get("do") == "force")
+		if err != nil {
+			return r.notSaved(v, err)
+		}
+		if t.Wrong != "" {
+			return r.tested(v, p, a, t)
+		}
+		return r.saved(v, r.after(p, form.Has("first")), t.Said+" "+w.Saved, keys)
+	})
+}
+
+// after returns where a part leads when it is saved: a new owner goes on to the first channel, and from a channel to
+// connecting it.
+func (r *Room) after(p Part, first bool) string {
+	switch {
+	case p.Channel != "":
+		return "/settings/channels/link"
+	case first:
+		return firstChannel
+	}
+	return "/setup/" + url.PathEscape(p.Key)
+}
+
+// saved records the changed keys in the audit, and leads on.
+func (r *Room) saved(v *web.Visit, path, toast string, keys []string) error {
+	for _, key := range keys {
+		row := audit.Row{What: audit.Setup, Tool: key, Result: audit.Done}
+		if err := r.Store.PutAudit(v.Context(), v.User.ID, row); err != nil {
+			return err
+		}
+	}
+	return v.Back(path, strings.TrimSpace(toast))
+}
+
+// notSaved tells why something was not saved, in the words of the configuration.
+func (r *Room) notSaved(v *web.Visit, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return web.Because(http.StatusUnprocessableEntity, err.Error())
+}
+
+// tested shows what a test said, with what was typed but for secrets.
+func (r *Room) tested(v *web.Visit, p Part, a Answers, t Tested) error {
+	page := partView{Part: p, Tested: &t, Item: a.Item, First: v.R.PostForm.Has("first")}
+	show := func(fields []Field) []Field {
+		fields = slices.Clone(fields)
+		for i := range fields {
+			f := &fields[i]
+			if typed, ok := a.Values[f.Key]; ok && !f.Secret {
+				f.Value = typed
+			}
+			f.Offers = t.Offers[f.Key]
+		}
+		return fields
+	}
+	page.Fields = show(p.Fields)
+	if i := slices.IndexFunc(p.Items, func(i Item) bool { return i.Name == a.Item }); i >= 0 {
+		page.Items = slices.Clone(p.Items)
+		page.Items[i].Fields = show(p.Items[i].Fields)
+	} else {
+		page.New = show(p.New)
+	}
+	return v.Page("setup", p.Title, page)
+}
+
+// setupFile offers what is stored as a file.
+func (r *Room) setupFile(v *web.Visit) error {
+	text, err := r.Setup.File(v.Context())
+	if err != nil {
+		return err
+	}
+	h := v.W.Header()
+	h.Set("Content-Type", "application/yaml; charset=utf-8")
+	h.Set("Content-Disposition", `attachment; filename="everthread.yaml"`)
+	_, _ = v.W.Write(text) // an error means the client is gone
+	return nil
+}
+
+type setupWords struct {
+	Title, Lead, On, Off, InForce, InForceLead, Export, ExportHint, Nearby, NearbyUse, Test, Save, Force, ForceHint, Remove,
+	RemoveHint, RemoveDo, Removed, Saved, SecretSet, SecretNew, Add, Name, Unset, FirstLead, Skip, Page, Default string
+	FixedBy string // the file or the variable
+	Fault   string // the error
+	Wrong   string // the error
+}

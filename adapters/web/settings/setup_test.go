@@ -1,0 +1,78 @@
+package settings
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"testing"
+
+	"github.com/everthread/everthread/core/audit"
+	"github.com/everthread/everthread/core/store"
+)
+
+func TestSetup_showsWhatIsSetAndWhere(t *testing.T) {
+	t.Parallel()
+	f := newOffice(t)
+	p := f.Ana.SignedIn()
+	p.Get("/setup").Wants(t, http.StatusOK, `href="/setup/model"`, "&lt;demo&gt;", "everthread.yaml", "the &lt;last&gt; one",
+		`href="/setup/file"`)
+	p.Get("/setup/file").Wants(t, http.StatusOK, "provider: demo")
+	model := p.Get("/setup/model")
+	model.Wants(t, http.StatusOK, `<option value="demo" selected>`, `name="llm.api_key" type="password" value=""`,
+		"fixed-model", "everthread.yaml", "Ollama")
+	model.Lacks(t, `name="llm.model"`)
+	p.Get("/setup/model?server="+url.QueryEscape("http://127.0.0.1:11434/v1")).Wants(t, http.StatusOK,
+		`<option value="openai" selected>`, `value="http://127.0.0.1:11434/v1"`)
+	p.Get("/setup/choices").Wants(t, http.StatusOK, "&lt;big&gt;", `name="item" value="&lt;big&gt;"`, `id="new-name"`)
+	tools := p.Get("/setup/tools")
+	tools.Wants(t, http.StatusOK, "EVERTHREAD_AGENT_MCP_SERVERS")
+	tools.Lacks(t, "<button class=\"button primary\"")
+	p.Get("/setup/nothing").Wants(t, http.StatusNotFound)
+	bob := f.Bob.SignedIn()
+	for _, path := range []string{"/setup", "/setup/model", "/setup/file"} {
+		bob.Get(path).Wants(t, http.StatusNotFound)
+	}
+	bob.Post("/setup/model", url.Values{"do": {"save"}, "llm.api_key": {"right"}}).Wants(t, http.StatusNotFound)
+	if len(f.setup.asked) != 0 {
+		t.Error(f.setup.asked)
+	}
+}
+
+func TestSetup_testsSavesAndRemoves(t *testing.T) {
+	t.Parallel()
+	f := newOffice(t)
+	p := f.Ana.SignedIn()
+	wrong := p.Post("/setup/model", url.Values{"do": {"save"}, "llm.api_key": {"hunter2"}, "llm.base_url": {` "here" `},
+		"llm.model": {"other"}, "data_dir": {"/"}})
+	wrong.Wants(t, http.StatusOK, "It does not work: &lt;refused&gt;", `value="&#34;here&#34;"`, `value="force"`,
+		`<option value="https://offered.example">`)
+	wrong.Lacks(t, "hunter2")
+	p.Post("/setup/model", url.Values{"do": {"test"}, "llm.api_key": {"right"}}).Wants(t, http.StatusOK, "It is &lt;some_bot&gt;.")
+	p.Post("/setup/model", url.Values{"do": {"force"}}).Wants(t, http.StatusUnprocessableEntity, "llm.model is empty")
+	for part, leads := range map[string]string{"model": "/setup/model", "channel-telegram": "/settings/channels/link", "choices": "/setup/choices"} {
+		key := map[string]string{"model": "llm.api_key", "channel-telegram": "token", "choices": "key"}[part]
+		saved := p.Post("/setup/"+part, url.Values{"do": {"save"}, key: {"right"}, "item": {"a"}})
+		saved.Wants(t, http.StatusSeeOther)
+		if at := saved.Header.Get("Location"); at != leads {
+			t.Errorf("%s leads to %s", part, at)
+		}
+	}
+	p.Post("/setup/choices", url.Values{"do": {"remove"}, "item": {"<big>"}}).Wants(t, http.StatusSeeOther)
+	rows, err := f.World.Store.Audit(t.Context(), store.AuditQuery{User: f.Ana.User.ID, Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, r := range rows {
+		if r.What == audit.Setup {
+			keys = append(keys, r.Tool)
+		}
+	}
+	if slices.Sort(keys); !slices.Equal(keys, []string{"a.channel-telegram", "a.choices", "a.choices", "a.model"}) {
+		t.Errorf("the audit has %q", keys)
+	}
+	p.Get("/admin/audit").Wants(t, http.StatusOK, "Setup changed")
+	f.room.checks.take(0)
+	p.Post("/setup/model", url.Values{"do": {"test"}}).Wants(t, http.StatusTooManyRequests, "A check is already running")
+	f.room.checks.leave(0)
+}
