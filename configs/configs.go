@@ -21,6 +21,7 @@ type Config struct {
 	DataDir          string        `yaml:"data_dir" default:"./data"`
 	SecretKey        Secret        `yaml:"secret_key"`
 	PreviousKey      Secret        `yaml:"previous_secret_key"` // opens what was encrypted with it
+	SetupCode        Secret        `yaml:"setup_code"`          // lets the owner in at the first start
 	HTTP             HTTP          `yaml:"http"`
 	Log              Log           `yaml:"log"`
 	DefaultTimezone  string        `yaml:"default_timezone" default:"UTC"`

@@ -40,7 +40,7 @@ func (o Origin) Fixed() bool { return o.Layer == FromFile || o.Layer == FromEnvi
 // beneath are the keys that are needed before the store is open, or that decide what the page may do to the machine.
 // The page cannot set them.
 var beneath = []string{"database_url", "database_listen_url", "database_connections", "data_dir", "secret_key",
-	"previous_secret_key", "http", "log", "allow_private_urls", "egress", "backup"}
+	"previous_secret_key", "setup_code", "http", "log", "allow_private_urls", "egress", "backup"}
 
 // Storable reports whether the page may set a key.
 func Storable(key string) bool {

@@ -129,6 +129,9 @@ func (c Config) checkPlace(p *section.Problems) {
 }
 
 func (c Config) checkAccess(p *section.Problems) {
+	if n := len(c.SetupCode); n > 0 && n < 10 {
+		p.Add("setup_code is too short; give at least ten characters")
+	}
 	p.OneOf("access.policy", c.Access.Policy, "pairing", "allowlist", "open")
 	for _, a := range c.Access.Allow {
 		channel, who, ok := strings.Cut(a, ":")

@@ -50,6 +50,14 @@ type Doors interface {
 	Door(ctx context.Context, user core.UserID, channel string) (core.Identity, error)
 }
 
+// Owner lets the owner in at the first start, as people.People does.
+type Owner interface {
+	// Unclaimed reports whether the owner has no address yet.
+	Unclaimed(ctx context.Context) (bool, error)
+	// Claim returns a code that signs the owner in, or core.ErrRefused for a wrong code or an owner with an address.
+	Claim(ctx context.Context, code string) (string, error)
+}
+
 // Store holds sessions, and knows where the owner can ask for a link.
 type Store interface {
 	store.SessionStore
@@ -60,6 +68,7 @@ type Store interface {
 // Options configure a Channel. Fields without a comment are required.
 type Options struct {
 	Store    Store
+	Owner    Owner
 	Gateway  Gateway
 	Rooms    []Room // in the order in which the navigation shows their tabs
 	Calendar day.Calendar

@@ -28,6 +28,7 @@ func signInRoutes() []Route {
 	return []Route{
 		{Pattern: "GET /signin", Serve: (*Visit).signInPage, Open: true},
 		{Pattern: "POST /signin", Serve: (*Visit).signIn, Open: true},
+		{Pattern: "POST /start", Serve: (*Visit).start, Open: true},
 		{Pattern: "POST /signout", Serve: (*Visit).SignOut},
 		{Pattern: "POST /theme", Serve: (*Visit).setTheme, Open: true},
 	}
@@ -136,20 +137,42 @@ func (v *Visit) until(u core.User, end time.Time) string {
 	return fmt.Sprintf(v.Words.SignInUntil, end.In(v.ZoneOf(u.Settings)).Format(HourMinute), v.Words.Minutes.Of(left))
 }
 
-// signIn uses up a code and starts a session with a new token.
+// signIn uses up a code and starts a session.
 func (v *Visit) signIn() error {
+	return v.signInWith(v.R.PostForm.Get("code"), v.R.PostForm.Get("next"))
+}
+
+// start lets the owner in at the first start, and leads to the model.
+func (v *Visit) start() error {
+	code, err := v.channel.Owner.Claim(v.Context(), v.R.PostForm.Get("code"))
+	if errors.Is(err, core.ErrRefused) {
+		return v.wrongCode()
+	}
+	if err != nil {
+		return fmt.Errorf("let the owner in: %w", err)
+	}
+	return v.signInWith(code, "/setup/model?first=1")
+}
+
+// wrongCode refuses a code. Only wrong ones count, so that nobody can lock out the right one.
+func (v *Visit) wrongCode() error {
+	if wait := v.channel.tries.take(v.client()); wait > 0 {
+		return &Fault{Status: http.StatusTooManyRequests, Text: v.Words.ErrTries, After: wait}
+	}
+	return v.signedOut(http.StatusForbidden, v.Words.SignInTitle, v.Words.ErrCode)
+}
+
+// signInWith uses up a code, starts a session with a new token and leads to a page.
+func (v *Visit) signInWith(code, next string) error {
 	token, err := v.Token()
 	if err != nil {
 		return err
 	}
 	s := store.Session{Hash: hashOf(token), Browser: Short(v.R.UserAgent(), 200), CreatedAt: v.Now, UsedAt: v.Now,
 		Expires: v.Now.Add(v.channel.Limits.SessionLife)}
-	s, err = v.channel.Store.SignIn(v.Context(), trust.CodeHash(v.R.PostForm.Get("code")), s, v.Now)
-	if errors.Is(err, core.ErrRefused) { // only wrong codes count, so that nobody can lock out the right one (120 bits)
-		if wait := v.channel.tries.take(v.client()); wait > 0 {
-			return &Fault{Status: http.StatusTooManyRequests, Text: v.Words.ErrTries, After: wait}
-		}
-		return v.signedOut(http.StatusForbidden, v.Words.SignInTitle, v.Words.ErrCode)
+	s, err = v.channel.Store.SignIn(v.Context(), trust.CodeHash(code), s, v.Now)
+	if errors.Is(err, core.ErrRefused) {
+		return v.wrongCode()
 	}
 	if err != nil {
 		return fmt.Errorf("sign in: %w", err)
@@ -158,7 +181,7 @@ func (v *Visit) signIn() error {
 	v.setSession(token)
 	v.channel.Log.Info("signed in", zap.Int64("user", int64(s.User)), zap.Int64("session", s.ID))
 	v.takeZone(s, v.R.PostForm.Get("zone"))
-	return v.Back(v.R.PostForm.Get("next"), "")
+	return v.Back(next, "")
 }
 
 // endOther ends the browser's previous session.
@@ -200,16 +223,21 @@ func (v *Visit) SignOut() error {
 }
 
 // signedOutView is the page for those who need a link: why, if they had one, and whether a chat brings another. It does
-// not say which: anybody may read the page.
+// not say which: anybody may read the page. Fresh: the owner has not been here.
 type signedOutView struct {
 	Bye    bool
 	Why    string
 	Linked bool
+	Fresh  bool
 }
 
 // signedOut answers with the page that says how to get a link.
 func (v *Visit) signedOut(status int, title, why string) error {
 	page := signedOutView{Bye: title == v.Words.SignedOut, Why: why}
+	var err error
+	if page.Fresh, err = v.channel.Owner.Unclaimed(v.Context()); err != nil && !missing(err) {
+		return fmt.Errorf("find the owner: %w", err)
+	}
 	users, _, err := v.channel.Store.FindUsers(v.Context(), "", 0, 50)
 	if err != nil {
 		return fmt.Errorf("find the owner: %w", err)

@@ -101,14 +101,14 @@ func TestSignIn_saysHow(t *testing.T) {
 		}
 		a.Wants(t, a.Status, "Send /web to the assistant in one of your chats",
 			"<code>everthread users link NAME</code>")
-		a.Lacks(t, "start it again", "Telegram")
+		a.Lacks(t, "Telegram", "start-code")
 	}
 	_, err := w.Gate.Act(w.Context, p.User.ID, effect.Unlink{Identity: p.Chat.ID, At: w.Clock.Now()})
 	w.Must(err)
 	for _, way := range ways {
 		a := way()
-		a.Wants(t, a.Status, "<code>everthread users link NAME</code>", "start it again")
-		a.Lacks(t, "Send /web")
+		a.Wants(t, a.Status, "<code>everthread users link NAME</code>")
+		a.Lacks(t, "Send /web", "start-code")
 	}
 }
 
@@ -321,4 +321,17 @@ func TestTheme_isKept(t *testing.T) {
 	p.Get("/threads").Wants(t, 200, `data-theme="dark"`)
 	p.Post("/theme", url.Values{"theme": {`"><script>`}})
 	p.Get("/threads").Lacks(t, "data-theme")
+}
+
+// TestStart_isClosedOnceTheOwnerHasBeenThere: no code of the first start works any more, and wrong ones are counted.
+func TestStart_isClosedOnceTheOwnerHasBeenThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.People.Settings.SetupCode = "let-me-in-1"
+	w.Ana.SignedIn()
+	w.Bob.Client.Jar = nil
+	for range 10 {
+		w.Bob.Post("/start", url.Values{"code": {"let-me-in-1"}}).Wants(t, http.StatusForbidden, "already been used")
+	}
+	w.Bob.Post("/start", url.Values{"code": {"let-me-in-1"}}).Wants(t, http.StatusTooManyRequests)
 }

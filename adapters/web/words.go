@@ -22,7 +22,7 @@ type Texts struct {
 
 	// Signing in.
 	SignInTitle, SignInAs, SignInButton, SignInOnce, SignInAgain, SignInZone, SignInZoneHere, SignInZoneHouse,
-	SignedOutWhy, SignedOutMachine, SignedOutFresh, SignedOut, GoodByeA string
+	SignedOutWhy, SignedOutMachine, StartLead, StartCode, StartHelp, StartDo, SignedOut, GoodByeA string
 	SignedOutChat           string
 	SignInName, SignInOther string // name; name of the present user, name
 	SignInUntil             string // time, minutes

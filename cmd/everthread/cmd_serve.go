@@ -127,6 +127,8 @@ func (s *served) serve(ctx context.Context, log *zap.Logger) error {
 			return err
 		}
 		s.greeted = true
+	} else {
+		log.Info("the settings have changed and are in force")
 	}
 	return a.serve(ctx, s.at, s.metricsAt, s.watch)
 }

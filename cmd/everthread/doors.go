@@ -76,7 +76,7 @@ func (a *app) newPage(proxies client.Proxies) (*web.Channel, error) {
 			MediaDir: a.Files.Dir, MediaMax: a.Files.Max, LivePages: w.LivePages, Now: a.Now}),
 		settings.New(a.officeOptions()),
 	}
-	return web.New(web.Options{Store: a.Store, Gateway: a.Gateway, Rooms: rooms, Calendar: a.Calendar,
+	return web.New(web.Options{Store: a.Store, Owner: a.People, Gateway: a.Gateway, Rooms: rooms, Calendar: a.Calendar,
 		Channels: a.Channels, Limits: web.Limits{SignInsPerAddress: w.SignInsPerMinute, SessionLife: w.SessionLife},
 		PublicURL: h.PublicURL, Proxies: proxies, Language: a.Config.DefaultLanguage,
 		Zone: a.Config.DefaultTimezone, Log: a.Log.Named("web"), Now: a.Now, Rand: rand.Reader})

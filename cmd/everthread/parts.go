@@ -277,7 +277,7 @@ func (p setupPage) test(ctx context.Context, typed page.Answers) (answers, page.
 	var offers map[string][]string
 	if a.part.key == "model" {
 		names, err := p.offered(ctx, a)
-		if err != nil {
+		if err != nil && a.Values["llm.model"] == "" { // else the model itself says what is wrong
 			return a, page.Tested{Wrong: setup.Said(err, a.Lang)}
 		}
 		if offers = map[string][]string{"llm.model": names}; len(names) > 0 && a.Values["llm.model"] == "" {

@@ -153,7 +153,8 @@ func (e *Engine) newPeople() *people.People {
 	return &people.People{Store: e.Store, Log: e.Log, Now: e.Now, Rand: crand.Reader, Channels: e.Channels,
 		Crash: e.options.Crash, Settings: people.Settings{Policy: people.Policy(a.Policy), Allow: a.Allow,
 			Listed:   e.Config.Channels.Sections.Listed,
-			CodeLife: a.CodeLife, MaxCodes: a.MaxCodes, MaxOrigin: a.MaxCodesOrigin, Language: e.Config.DefaultLanguage}}
+			CodeLife: a.CodeLife, MaxCodes: a.MaxCodes, MaxOrigin: a.MaxCodesOrigin, Language: e.Config.DefaultLanguage,
+			SetupCode: string(e.Config.SetupCode)}}
 }
 
 // newFiles returns the attachments of all channels.

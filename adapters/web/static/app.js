@@ -37,6 +37,8 @@
   // ---- Signing in: choice of the time zone, if the browser's differs from the gateway's. ----
   const clocks = $("clocks");
   const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const begins = document.querySelector("input[data-zone]");
+  if (begins && here) begins.value = here;
   if (clocks && here && here !== clocks.dataset.house) {
     clocks.querySelectorAll("input").forEach((x, i) => {
       if (!i) x.value = here;

@@ -213,7 +213,7 @@ func New(t testing.TB, rooms func(w *World) []web.Room, change ...func(o *web.Op
 	w.Gate = &gate{w: w}
 	w.Memory = &items.Memory{Store: w.Store, Signals: Signals{w.Store}}
 	w.People = &people.People{Store: w.Store, Now: w.Clock.Now, Rand: rand.Reader, Log: w.Log}
-	o := web.Options{Store: w.Store, Gateway: w.Gate, Rooms: rooms(w), PublicURL: "http://127.0.0.1:8080",
+	o := web.Options{Store: w.Store, Owner: w.People, Gateway: w.Gate, Rooms: rooms(w), PublicURL: "http://127.0.0.1:8080",
 		Calendar: day.Calendar{Zone: Paris(), Finalize: 3 * time.Hour, Post: 8 * time.Hour},
 		Zone:     "Europe/Paris", Language: "en", Log: w.Log, Now: w.Clock.Now, Rand: rand.Reader}
 	for _, f := range change {

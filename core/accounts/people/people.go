@@ -5,6 +5,7 @@ package people
 import (
 	"cmp"
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
@@ -53,6 +54,8 @@ type Settings struct {
 	// MaxOrigin bounds pending codes of a Matrix server, where addresses cost nothing. 0: no limit.
 	MaxOrigin int
 	Language  string // of people who chose none
+	// SetupCode lets the owner in at the first start, beside the owner code; empty: there is none.
+	SetupCode string
 }
 
 // People manages users and their addresses. It implements gateway.People.
@@ -122,6 +125,52 @@ func (p *People) Owner(ctx context.Context) (core.User, error) {
 		}
 	}
 	return core.User{}, core.ErrNotFound
+}
+
+// Unclaimed reports whether the owner has no address yet, neither in an app nor on the page.
+func (p *People) Unclaimed(ctx context.Context) (bool, error) {
+	owner, err := p.Owner(ctx)
+	if err != nil {
+		return false, err
+	}
+	ids, err := p.Identities(ctx, owner.ID)
+	return !slices.ContainsFunc(ids, func(i core.Identity) bool {
+		return !Own(i.Address.Channel) || i.Address.Channel == "web"
+	}), err
+}
+
+// claimLife is how long the code of Claim is valid.
+const claimLife = time.Minute
+
+// Claim returns a code that signs the owner in to the web page, for the owner code or the setup code. If the owner has an
+// address, or the code is neither, it returns core.ErrRefused.
+func (p *People) Claim(ctx context.Context, code string) (string, error) {
+	free, err := p.Unclaimed(ctx)
+	if err != nil {
+		return "", err
+	}
+	codes, err := p.Codes(ctx, effect.CodeOwner, p.Now())
+	if err != nil {
+		return "", err
+	}
+	code = strings.TrimSpace(code)
+	given := slices.ContainsFunc(codes, func(c effect.Code) bool { return c.Hash == trust.CodeHash(strings.ToUpper(code)) })
+	setup := p.Settings.SetupCode
+	if setup != "" && subtle.ConstantTimeCompare([]byte(code), []byte(setup)) == 1 {
+		given = true
+	}
+	if !free || !given {
+		return "", core.ErrRefused
+	}
+	owner, err := p.Owner(ctx)
+	if err != nil {
+		return "", err
+	}
+	web, row, err := p.NewWebCode(owner.ID, claimLife)
+	if err != nil {
+		return "", err
+	}
+	return web, p.PutCode(ctx, row)
 }
 
 // Stranger handles a message from an unknown address: it may contain the owner code or a
