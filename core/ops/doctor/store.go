@@ -85,6 +85,59 @@ func (e *examination) schedule(ctx context.Context, newest, since, now time.Time
 	}
 }
 
+// elsewhere checks that backups are put elsewhere, and whether they are encrypted.
+func (e *examination) elsewhere(ctx context.Context) {
+	const check = "backups elsewhere"
+	there, err := engine.NewElsewhere(e.Config, engine.WayOut(e.Config), nil)
+	if err == nil && there == nil {
+		return
+	}
+	var all []backup.Stored
+	if err == nil {
+		all, err = there.List(ctx)
+	}
+	if err != nil {
+		e.problem(check, "%s", err.Error())
+		return
+	}
+	e.newestElsewhere(ctx, there.Place.String(), all)
+	switch remote := strings.Contains(e.Config.Backup.To, "://"); {
+	case len(there.Recipients) > 0:
+		e.fine(check, "%s", e.ElsewhereSealed)
+	case remote:
+		e.problem(check, e.ElsewherePlain, there.Place)
+	default:
+		e.fine(check, e.ElsewherePlainFolder, there.Place)
+	}
+}
+
+// newestElsewhere checks that the newest backup is elsewhere, or on its way.
+func (e *examination) newestElsewhere(ctx context.Context, place string, all []backup.Stored) {
+	const check = "backups elsewhere"
+	var known engine.Elsewhere
+	var err error
+	if e.schema {
+		if known, err = engine.ReadElsewhere(ctx, e.Config, e.store); err != nil {
+			e.problem(check, "%s", err.Error())
+			return
+		}
+	}
+	here, err := backup.Newest(engine.BackupDir(e.Config))
+	switch {
+	case err != nil: // reported already
+	case !known.Failed.IsZero():
+		e.problem(check, e.ElsewhereFails, at(known.Failed), place, known.Why)
+	case len(all) == 0 && e.Now().Sub(here) > backupLate && !here.IsZero():
+		e.problem(check, e.ElsewhereNone, place)
+	case len(all) == 0:
+		e.none(check, e.ElsewhereNone, place)
+	case here.After(all[len(all)-1].Made) && e.Now().Sub(here) > backupLate:
+		e.problem(check, e.ElsewhereWaits, place, at(all[len(all)-1].Made), at(here))
+	default:
+		e.fine(check, e.ElsewhereGood, place, at(all[len(all)-1].Made))
+	}
+}
+
 func at(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
 // begun returns when the store got its first user; zero: it is empty.
