@@ -69,7 +69,7 @@ func (b *bucket) explain(err error) error {
 		return final{fmt.Errorf("the clock of this machine is wrong: set it (%w)", cause)}
 	case "AuthorizationHeaderMalformed", "InvalidRegion", "PermanentRedirect":
 		return final{fmt.Errorf("set backup.region to the bucket's (%w)", cause)}
-	case "RequestTimeout", "IncompleteBody": // with a status that means something else
+	case "RequestTimeout", "IncompleteBody", "BadDigest", "XAmzContentSHA256Mismatch": // with a status that means something else
 		return cause
 	}
 	return refused(said.StatusCode, cause)
@@ -143,7 +143,8 @@ func (b *bucket) send(ctx context.Context, key, id string, size int64, body io.R
 		left -= int64(len(part))
 		weak, strong := md5.Sum(part), sha256.Sum256(part)
 		done, err := b.core.PutObjectPart(ctx, b.at.Bucket, key, id, len(parts)+1, bytes.NewReader(part), int64(len(part)),
-			minio.PutObjectPartOptions{Md5Base64: base64.StdEncoding.EncodeToString(weak[:]), Sha256Hex: hex.EncodeToString(strong[:])})
+			minio.PutObjectPartOptions{Md5Base64: base64.StdEncoding.EncodeToString(weak[:]),
+				Sha256Hex: hex.EncodeToString(strong[:]), DisableContentSha256: true}) // the library makes none of its own
 		if err != nil {
 			return nil, err
 		}
