@@ -91,7 +91,7 @@ func (b backupMakeCmd) Run(ctx context.Context, c *console, cfg configs.Config) 
 
 // newElsewhere returns where backups are put besides; nil: nowhere.
 func newElsewhere(cfg configs.Config) (*backup.Elsewhere, error) {
-	return engine.NewElsewhere(cfg, engine.WayOut(cfg), crash)
+	return engine.NewElsewhere(cfg, engine.WayOut(cfg), clock(), crash)
 }
 
 func newMaker(c configs.Config, st database) (*backup.Maker, error) {

@@ -37,13 +37,13 @@ func BackupDir(c configs.Config) string {
 const stall = 3 * time.Minute
 
 // NewElsewhere returns where backups are put besides; nil: nowhere. It reaches nothing yet. Errors name the key.
-func NewElsewhere(c configs.Config, way *egress.Gate, crash core.Crash) (*backup.Elsewhere, error) {
+func NewElsewhere(c configs.Config, way *egress.Gate, now func() time.Time, crash core.Crash) (*backup.Elsewhere, error) {
 	b := c.Backup
 	if b.To == "" {
 		return nil, nil
 	}
 	p, err := place.Open(place.Options{Address: b.To, User: b.User, Password: string(b.Password), Region: b.Region,
-		Client: way.Client, Ours: backup.IsOurs, Stall: stall})
+		Client: way.Client, Ours: backup.IsOurs, Stall: stall, Now: now, Wait: job.Wait})
 	if err != nil {
 		return nil, fmt.Errorf("backup.to: %w", err)
 	}

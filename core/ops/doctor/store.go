@@ -88,7 +88,7 @@ func (e *examination) schedule(ctx context.Context, newest, since, now time.Time
 // elsewhere checks that backups are put elsewhere, and whether they are encrypted.
 func (e *examination) elsewhere(ctx context.Context) {
 	const check = "backups elsewhere"
-	there, err := engine.NewElsewhere(e.Config, engine.WayOut(e.Config), nil)
+	there, err := engine.NewElsewhere(e.Config, engine.WayOut(e.Config), e.Now, nil)
 	if err == nil && there == nil {
 		return
 	}

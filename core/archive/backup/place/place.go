@@ -29,6 +29,9 @@ type Options struct {
 	Ours func(name string) bool
 	// Stall is how long a transfer may be without any progress.
 	Stall time.Duration
+	Now   func() time.Time
+	// Wait waits for d, or until ctx ends, before a part is sent again.
+	Wait func(ctx context.Context, d time.Duration)
 }
 
 // Place keeps files by their names. Errors for which Final holds are not worth another try, until somebody has done
@@ -120,7 +123,7 @@ func Open(o Options) (Place, error) {
 	case Folder:
 		return folder{at.Dir}, nil
 	case Bucket:
-		return newBucket(at, o)
+		return newBucket(at, o), nil
 	}
 	return newWebDAV(at, o), nil
 }

@@ -180,7 +180,12 @@ func (w *webdav) Open(ctx context.Context, name string, offset int64) (io.ReadCl
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode == http.StatusOK { // from its beginning
+	return from(resp, offset)
+}
+
+// from returns the body of an answer from an offset on, also if the server sent it from its beginning.
+func from(resp *http.Response, offset int64) (io.ReadCloser, error) {
+	if resp.StatusCode == http.StatusOK {
 		if _, err := io.CopyN(io.Discard, resp.Body, offset); err != nil {
 			_ = resp.Body.Close()
 			return nil, err

@@ -134,7 +134,8 @@ func Folder(t testing.TB) string {
 // Open returns the place of an address. Transfers may be without progress for stall.
 func Open(t testing.TB, address string, stall time.Duration) place.Place {
 	t.Helper()
-	p, err := place.Open(place.Options{Address: address, User: User, Password: Password, Stall: stall,
+	p, err := place.Open(place.Options{Address: address, User: User, Password: Password, Stall: stall, Now: time.Now,
+		Wait: func(context.Context, time.Duration) {},
 		Ours: func(name string) bool { return strings.HasPrefix(name, "everthread-") },
 		Client: func(...string) *http.Client {
 			return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -172,7 +173,7 @@ func CutUpload(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
 
 // CutDownload breaks the connection in the middle of a download.
 func CutDownload(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
-	if r.Method != http.MethodGet || r.URL.RawQuery != "" && !strings.Contains(r.URL.RawQuery, "x-id") {
+	if r.Method != http.MethodGet || r.URL.RawQuery != "" {
 		return false
 	}
 	next.ServeHTTP(&cutting{ResponseWriter: w, left: 100_000}, r)
