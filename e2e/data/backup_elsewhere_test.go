@@ -78,10 +78,12 @@ func TestBackup_elsewhereAndBack(t *testing.T) {
 				there.Env = append(there.Env, "EVERTHREAD_BACKUP_PASSPHRASE=correct horse staple!")
 				there.Fails("encrypted for another key", "restore")
 				there.Env = append(there.Env, "EVERTHREAD_BACKUP_PASSPHRASE=correct horse battery")
-				there.Fails("there is no everthread-20200101-000000.tar.zst", "restore", address+"/everthread-20200101-000000.tar.zst")
-				if kind != "folder" {
-					there.Fails("this is not the address in backup.to", "restore", address+"2")
+				none, foreign := "there is no everthread-20200101-000000.tar.zst", "this is not the address in backup.to"
+				if kind == "folder" {
+					none, foreign = "no such file", "no such file"
 				}
+				there.Fails(none, "restore", address+"/everthread-20200101-000000.tar.zst")
+				there.Fails(foreign, "restore", address+"2")
 				there.MustRun("restore", address)
 				there.Env = append(there.Env, "EVERTHREAD_BACKUP_TO=", "EVERTHREAD_BACKUP_USER=", "EVERTHREAD_BACKUP_PASSWORD=",
 					"EVERTHREAD_BACKUP_PASSPHRASE=")
@@ -101,7 +103,7 @@ func TestBackup_elsewhereByItself(t *testing.T) {
 	w.ALife(g)
 	l := w.Ledger()
 	l.Until(`SELECT COUNT(*) FROM messages m JOIN users u ON u.id = m.user_id WHERE u.role = 'owner' AND m.kind = 'notice'
-		AND m.text LIKE '%can''t be put elsewhere%connect its disk%'`, 1, g)
+		AND m.body LIKE '%can''t be put elsewhere%connect its disk%'`, 1, g)
 	w.WantDoctor("backups elsewhere", "PROBLEM list the backups in "+nas+": there is no folder "+nas+": connect its disk, or make it")
 	g.Stop()
 	e2etest.Must(t, os.Mkdir(nas, 0o700))
@@ -112,5 +114,5 @@ func TestBackup_elsewhereByItself(t *testing.T) {
 	if there := backups(t, nas); len(there) != 1 || !slices.Equal(there, backups(t, filepath.Join(w.Dir, "backups"))) {
 		t.Errorf("it has %v", there)
 	}
-	l.Until(`SELECT COUNT(*) FROM messages WHERE kind = 'notice' AND text LIKE '%can''t be put elsewhere%'`, 1, g)
+	l.Until(`SELECT COUNT(*) FROM messages WHERE kind = 'notice' AND body LIKE '%can''t be put elsewhere%'`, 1, g)
 }

@@ -48,8 +48,8 @@ type Sent struct {
 // Waits before further tries of a transfer.
 var waits = []time.Duration{2 * time.Second, 10 * time.Second, 30 * time.Second}
 
-// stored returns the backup of a name; false: it is no name of a backup.
-func stored(name string, size int64) (Stored, bool) {
+// Named returns the backup of a name and a size; false: it is no name of a backup.
+func Named(name string, size int64) (Stored, bool) {
 	if !IsOurs(name) {
 		return Stored{}, false
 	}
@@ -66,7 +66,7 @@ func (e *Elsewhere) List(ctx context.Context) ([]Stored, error) {
 	}
 	var out []Stored
 	for _, f := range files {
-		if s, ok := stored(f.Name, f.Size); ok {
+		if s, ok := Named(f.Name, f.Size); ok {
 			out = append(out, s)
 		}
 	}
@@ -90,7 +90,7 @@ func (e *Elsewhere) Send(ctx context.Context, file string) (Sent, error) {
 	if err != nil {
 		return Sent{}, fmt.Errorf("put the backup in %s: %w", e.Place, err)
 	}
-	s, _ := stored(name, size)
+	s, _ := Named(name, size)
 	out := Sent{Stored: s, To: e.Place.String()}
 	out.Removed, err = e.prune(ctx)
 	return out, err

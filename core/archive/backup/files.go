@@ -236,7 +236,7 @@ func List(dir string) ([]Stored, error) {
 		if err != nil {
 			continue // it was removed meanwhile
 		}
-		if s, ok := stored(name, info.Size()); ok {
+		if s, ok := Named(name, info.Size()); ok {
 			out = append(out, s)
 		}
 	}

@@ -102,7 +102,7 @@ func (d *Doctor) ExamineKept(ctx context.Context) []core.Finding {
 	e.open(ctx)
 	defer e.close()
 	e.backups(ctx)
-	bounded(e.elsewhere)(ctx)
+	e.knownElsewhere(ctx)
 	return e.found()
 }
 

@@ -283,6 +283,6 @@ func (b *bucket) Open(ctx context.Context, name string, offset int64) (io.ReadCl
 
 // Remove removes a file.
 func (b *bucket) Remove(ctx context.Context, name string) error {
-	_, err := b.call(ctx, ask{method: http.MethodDelete, name: name, want: []int{http.StatusNoContent}}, nil)
+	_, err := b.call(ctx, ask{method: http.MethodDelete, name: name, want: []int{http.StatusNoContent, http.StatusNotFound}}, nil)
 	return err
 }

@@ -61,6 +61,9 @@ func TestPlace_keepsFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := placetest.Open(t, address, stall)
+			if got := names(t, p); got != nil {
+				t.Errorf("a new one has %v", got)
+			}
 			small, large := body(5), body(35<<20)
 			for name, b := range map[string][]byte{"everthread-1": small, "everthread 2 é.txt": large, "other": small} {
 				if err := put(p, name, b); err != nil {

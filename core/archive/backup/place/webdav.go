@@ -114,11 +114,15 @@ const propfind = `<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><
 // List returns the files.
 func (w *webdav) List(ctx context.Context) ([]File, error) {
 	resp, err := w.do(ctx, request{method: "PROPFIND", body: strings.NewReader(propfind), size: int64(len(propfind)),
-		header: map[string]string{"Depth": "1", "Content-Type": "application/xml"}, want: []int{http.StatusMultiStatus}})
+		header: map[string]string{"Depth": "1", "Content-Type": "application/xml"},
+		want:   []int{http.StatusMultiStatus, http.StatusNotFound}})
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotFound { // Put makes it
+		return nil, nil
+	}
 	var l listing
 	if err := xml.NewDecoder(io.LimitReader(resp.Body, maxListing)).Decode(&l); err != nil {
 		return nil, fmt.Errorf("read the list of %s: %w", w.base.Host, err)
@@ -143,8 +147,9 @@ func (w *webdav) List(ctx context.Context) ([]File, error) {
 
 // Put stores a file. It makes the folder, if the one above it exists.
 func (w *webdav) Put(ctx context.Context, name string, size int64, body io.Reader) error {
-	err := w.call(ctx, request{method: "MKCOL", want: []int{http.StatusCreated, http.StatusMethodNotAllowed}})
-	if err != nil && !Final(err) { // who may not make folders may still write into one
+	err := w.call(ctx, request{method: "MKCOL", want: []int{http.StatusCreated, http.StatusMethodNotAllowed,
+		http.StatusForbidden, http.StatusNotImplemented}}) // who may not make folders may still write into one
+	if err != nil {
 		return err
 	}
 	sum := sha256.New()
