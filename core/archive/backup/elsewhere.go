@@ -111,7 +111,7 @@ func (e *Elsewhere) put(ctx context.Context, file, name string) (int64, error) {
 		e.Progress(sum)
 		e.Crash("backup sending")
 	}}
-	var body io.Reader = io.TeeReader(limited{ctx, f}, count)
+	body := io.TeeReader(limited{ctx, f}, count)
 	if len(e.Recipients) > 0 {
 		if body, size, err = seal(body, size, e.Recipients); err != nil {
 			return 0, err
