@@ -368,6 +368,16 @@ type Backup struct {
 	Cron string `yaml:"cron"`
 	Keep int    `yaml:"keep" default:"7" range:"1.."`
 	Dir  string `yaml:"dir"`
+	// To is where each backup is put besides: a folder, s3://SERVER/BUCKET/PREFIX, or the address of a WebDAV folder;
+	// empty: nowhere. User and Password sign in there; for a bucket they are the access key and the secret key.
+	To       string `yaml:"to"`
+	User     string `yaml:"user"`
+	Password Secret `yaml:"password"`
+	Region   string `yaml:"region"` // of a bucket
+	// EncryptTo are the recipients (age1…) for whom backups are encrypted before they are put there, and Passphrase is
+	// what they are encrypted with instead.
+	EncryptTo  []string `yaml:"encrypt_to"`
+	Passphrase Secret   `yaml:"passphrase"`
 }
 
 // Channels configures channels and doors. A channel of another service is on if it has credentials.

@@ -228,6 +228,16 @@ func TestValidate_saysWhatToDo(t *testing.T) {
 		{"summary model without provider", func(c *Config) { c.SummaryLLM.Model = "m" }, "summary_llm.provider is empty"},
 		{"listen", func(c *Config) { c.HTTP.Listen = "8080" }, "http.listen is \"8080\"; write it like 127.0.0.1:8080"},
 		{"listen beyond the ports", func(c *Config) { c.HTTP.Listen = "127.0.0.1:99999" }, "write it like 127.0.0.1:8080"},
+		{"backups' password without a place", func(c *Config) { c.Backup.Password = "p" }, "backup.to is empty"},
+		{"backups elsewhere at home", func(c *Config) { c.Backup.To, c.Backup.Dir = "/srv/b", "/srv/b" },
+			"backup.to is the folder where backups are made"},
+		{"backups elsewhere at home by default", func(c *Config) { c.Backup.To, c.DataDir = "/srv/backups", "/srv" },
+			"backup.to is the folder where backups are made"},
+		{"a bucket without its keys", func(c *Config) { c.Backup.To = "s3://s3.example.com/b" },
+			"backup.user and backup.password are required"},
+		{"backups encrypted twice", func(c *Config) {
+			c.Backup.To, c.Backup.EncryptTo, c.Backup.Passphrase = "/srv/b", []string{"age1x"}, "p"
+		}, "backup.encrypt_to and backup.passphrase are both set"},
 		{"proxies", func(c *Config) { c.HTTP.TrustedProxies = []string{"proxy"} }, "http.trusted_proxies"},
 		{"webhook without https", func(c *Config) {
 			telegramOf(*c).Token, telegramOf(*c).Mode, telegramOf(*c).WebhookSecret = "1:a", "webhook", "s"
@@ -363,6 +373,7 @@ func TestSecret_isNeverShown(t *testing.T) {
 	c.LLM.Fallbacks = []LLM{{APIKey: secret}}
 	telegramOf(c).Token, telegramOf(c).WebhookSecret = secret, secret
 	c.Embeddings.APIKey = secret
+	c.Backup.Password, c.Backup.Passphrase = secret, secret
 	c.Agent.MCPServers = []MCPServer{{Env: map[string]Secret{"A": secret}, Headers: map[string]Secret{"A": secret}}}
 	shown := map[string]string{}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {

@@ -103,8 +103,8 @@ func (c *Config) load(from sources) error {
 
 // absolute makes the paths of folders absolute: processes that run in other folders use them too.
 func (c *Config) absolute() (err error) {
-	for _, dir := range []*string{&c.DataDir, &c.Backup.Dir} {
-		if *dir == "" {
+	for _, dir := range []*string{&c.DataDir, &c.Backup.Dir, &c.Backup.To} {
+		if *dir == "" || strings.Contains(*dir, "://") {
 			continue
 		}
 		if *dir, err = filepath.Abs(*dir); err != nil {

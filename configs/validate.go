@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -83,6 +84,19 @@ func (c Config) checkBackup(p *section.Problems) {
 	if _, err := cron.ParseStandard(c.Backup.Cron); c.Backup.Cron != "" && err != nil {
 		p.Add("backup.cron is %q; write five fields as for cron, such as \"15 3 * * *\" for every night at 03:15",
 			c.Backup.Cron)
+	}
+	b := c.Backup
+	if b.To == "" && (b.User != "" || b.Password != "" || b.Region != "" || len(b.EncryptTo) > 0 || b.Passphrase != "") {
+		p.Add("backup.to is empty, so backup.user, password, region, encrypt_to and passphrase have no effect; name the place")
+	}
+	if b.To != "" && (b.To == b.Dir || b.Dir == "" && b.To == filepath.Join(c.DataDir, "backups")) {
+		p.Add("backup.to is the folder where backups are made; name another place, or leave it empty")
+	}
+	if strings.HasPrefix(b.To, "s3") && strings.Contains(b.To, "://") && (b.User == "" || b.Password == "") {
+		p.Add("backup.user and backup.password are required with a bucket in backup.to: its access key and its secret key")
+	}
+	if len(b.EncryptTo) > 0 && b.Passphrase != "" {
+		p.Add("backup.encrypt_to and backup.passphrase are both set; keep one of them")
 	}
 }
 

@@ -41,7 +41,7 @@ type cli struct {
 	Forget     forgetCmd     `cmd:"" help:"Remove messages for good, and verify it."`
 	Import     importCmd     `cmd:"" help:"Import a conversation from another service, or an export of Everthread."`
 	Export     exportCmd     `cmd:"" help:"Export everything of a user into one file."`
-	Backup     backupCmd     `cmd:"" help:"Back up everything into one file, while the gateway runs."`
+	Backup     backupCmd     `cmd:"" help:"Back up everything into one file, while the gateway runs; list and try backups."`
 	Restore    restoreCmd    `cmd:"" help:"Restore a backup."`
 	Secrets    secretsCmd    `cmd:"" help:"Change the key that stored keys are encrypted with."`
 	Embeddings embeddingsCmd `cmd:"" help:"Count or rebuild the vectors for search by meaning."`
@@ -175,7 +175,8 @@ func (c *console) config() (configs.Config, error) {
 		}
 	})
 	_, err = engine.NewAnalyzer(cfg)
-	return cfg, err
+	_, wrong := newElsewhere(cfg)
+	return cfg, errors.Join(err, wrong)
 }
 
 // configFile returns the file named by --config or EVERTHREAD_CONFIG.

@@ -153,7 +153,8 @@ type texts struct {
 	SummaryVersion, DayTitle, Removed, SearchSummary, SearchFile, SearchNothing, KeyMade, KeyRevoked, UserNumbered,
 	AgentAdded, AgentAsk, AgentGone, LetIn, Denied, UserAdded, Confirm, Yes, No, DeleteAsk, DeleteCount, DeleteRows,
 	DeleteFiles, DeleteClean, DeleteLook, Gone, GoneWhole, GoneLeft, LinkAsk, Linked, ConfigRight, ConfigNothing, SchemaGood, SchemaWent,
-	SchemaOld, BackupMade, BackupRemoved, BackupReadable, BytesRead, BytesUnpacked, Restored, RestoredAside,
+	SchemaOld, BackupMade, BackupRemoved, BackupReadable, BackupSent, BackupSentPlain,
+	BackupRemovedThere, BackupsHeader, BackupsNone, DrillFile, DrillServer, DrillSealed, BytesRead, BytesSent, BytesUnpacked, Restored, RestoredAside,
 	RestoredKey, RestoredTwice, ExportUnnoted, Exported, ExportDays, ExportSoFar, Forgotten, TracesNone, SecretNew,
 	SecretNext, SecretHow, ChatHello, ChatOwner, ChatRetry, ChatUnlinked, ImportReading, ImportDry, ImportProgress,
 	ImportDone, ImportPaused, ImportProposed, ImportNowhere string

@@ -139,7 +139,10 @@ func New(p *Process, o Options) (*Engine, error) {
 	e.firer = e.newFirer(planner)
 	e.Gateway = e.newGateway()
 	e.merger = e.newMerger()
-	e.backups = backups{Process: p, maker: o.Backup, meter: e.Meter}
+	e.backups = backups{Process: p, maker: o.Backup, meter: e.Meter, tell: e.unsentTeller(planner)}
+	if e.backups.elsewhere, err = NewElsewhere(c, p.Way, p.Now, o.Crash); err != nil {
+		return nil, err
+	}
 	return e, nil
 }
 

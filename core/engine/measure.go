@@ -47,6 +47,19 @@ func (e *Engine) measure(ctx context.Context, ready bool) {
 	}
 	e.measureQueues(ctx)
 	e.measureDay(ctx)
+	e.measureBackups(ctx)
+}
+
+// measureBackups sets the gauges of backups, those that are configured.
+func (e *Engine) measureBackups(ctx context.Context) {
+	m := e.Meter
+	if e.Config.Backup.To != "" {
+		if s, err := ReadElsewhere(ctx, e.Config, e.Store); err == nil && s.Failed.IsZero() {
+			m.Set("everthread_backup_unsent_seconds", 0)
+		} else if err == nil {
+			m.Set("everthread_backup_unsent_seconds", max(0, e.Now().Sub(s.Failed).Seconds()))
+		}
+	}
 	if e.Config.Backup.Cron == "" {
 		return
 	}

@@ -81,6 +81,8 @@ type Server interface {
 	Dump(ctx context.Context, w io.Writer) (schema int64, rows map[string]int64, err error)
 	// Check fails if a dump cannot be read.
 	Check(ctx context.Context, dump io.Reader) error
+	// Count returns the numbers of rows of the tables in a dump, all of which it reads.
+	Count(ctx context.Context, dump io.Reader) (rows map[string]int64, err error)
 	// Restore fills an empty database from the dump in a file, completely or not at all. Then it
 	// calls place. Until place has returned, nothing works with the database.
 	Restore(ctx context.Context, dump string, place func() error) error

@@ -170,7 +170,22 @@ const (
 	suffix         = ".tar.zst"
 )
 
-var ours = regexp.MustCompile(`^everthread-[0-9]{8}-[0-9]{6}(-[0-9]+)?\.tar\.zst$`)
+var ours = regexp.MustCompile(`^everthread-[0-9]{8}-[0-9]{6}(-[0-9]+)?\.tar\.zst(\.age)?$`)
+
+// IsOurs reports whether a backup may have a name, encrypted or not.
+func IsOurs(name string) bool { return ours.MatchString(name) }
+
+// byMoment compares the times of two backups by their names.
+func byMoment(a, b string) int {
+	secondA, nA := moment(a)
+	secondB, nB := moment(b)
+	return cmp.Or(strings.Compare(secondA, secondB), nA-nB, strings.Compare(a, b))
+}
+
+// After reports whether the backup of a name was made after that of another one, which may be empty.
+func After(name, other string) bool {
+	return !IsOurs(other) || byMoment(name, strings.TrimSuffix(other, sealedSuffix)) > 0
+}
 
 // freeName returns a name by the time, after those of all backups of the same second.
 func freeName(dir string, now time.Time) (string, error) {
@@ -190,7 +205,7 @@ func freeName(dir string, now time.Time) (string, error) {
 	return filepath.Join(dir, fmt.Sprintf("%s-%d%s", base, last+1, suffix)), nil
 }
 
-// backups returns the backups in a folder, oldest first.
+// backups returns the backups that were made in a folder, oldest first.
 func backups(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -198,29 +213,43 @@ func backups(dir string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Type().IsRegular() && ours.MatchString(e.Name()) {
+		if e.Type().IsRegular() && IsOurs(e.Name()) && filepath.Ext(e.Name()) != sealedSuffix {
 			names = append(names, e.Name())
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int {
-		secondA, nA := moment(a)
-		secondB, nB := moment(b)
-		return cmp.Or(strings.Compare(secondA, secondB), nA-nB)
-	})
+	slices.SortFunc(names, byMoment)
 	return names, nil
+}
+
+// List returns the backups that were made in a folder, oldest first; none if there is no folder.
+func List(dir string) ([]Stored, error) {
+	names, err := backups(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the backups: %w", err)
+	}
+	var out []Stored
+	for _, name := range names {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			continue // it was removed meanwhile
+		}
+		if s, ok := Named(name, info.Size()); ok {
+			out = append(out, s)
+		}
+	}
+	return out, nil
 }
 
 // Newest returns the time of the newest backup in a folder, zero if there is none.
 func Newest(dir string) (time.Time, error) {
-	names, err := backups(dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(names) == 0 {
-		return time.Time{}, nil
+	all, err := List(dir)
+	if err != nil || len(all) == 0 {
+		return time.Time{}, err
 	}
-	if err != nil {
-		return time.Time{}, fmt.Errorf("list the backups: %w", err)
-	}
-	second, _ := moment(names[len(names)-1])
-	return time.Parse(namePattern, second)
+	return all[len(all)-1].Made, nil
 }
 
 // prune removes the oldest backups of a folder until keep are left.
@@ -241,7 +270,7 @@ func prune(dir string, keep int) ([]string, error) {
 
 // moment returns the time of a backup by its name: the second, and its number in it.
 func moment(name string) (second string, n int) {
-	name = strings.TrimSuffix(name, suffix)
+	name = strings.TrimSuffix(strings.TrimSuffix(name, sealedSuffix), suffix)
 	n = 1
 	if len(name) > len(namePattern) {
 		n, _ = strconv.Atoi(name[len(namePattern)+1:]) // the pattern allows only digits

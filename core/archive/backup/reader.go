@@ -44,6 +44,12 @@ func NewReader(r io.Reader) (*Reader, error) {
 	h, err := a.header()
 	if err != nil || h.Name != manifestName {
 		z.Close()
+		if lost, ok := errors.AsType[*Lost](err); ok {
+			return nil, lost
+		}
+		if errors.Is(err, errTampered) {
+			return nil, &Damaged{Entry: manifestName, Err: errTampered}
+		}
 		return nil, errNotOurs
 	}
 	a.begin(h)
@@ -140,8 +146,9 @@ func (e entryReader) Read(p []byte) (int, error) {
 // damaged returns an error about the current entry.
 func (a *Reader) damaged(err error) error {
 	var known *Damaged
+	var lost *Lost
 	switch {
-	case err == nil || errors.As(err, &known):
+	case err == nil || errors.As(err, &known) || errors.As(err, &lost):
 		return err
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		err = errCut

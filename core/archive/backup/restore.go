@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"filippo.io/age"
+
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/ops/disk"
 )
@@ -45,6 +47,10 @@ type Restorer struct {
 	// Prepare migrates a database file that was unpacked into a folder.
 	Prepare func(ctx context.Context, dir string) error
 	Server  Server
+	// Count returns the numbers of rows of the tables of a database file, for Drill.
+	Count func(ctx context.Context, path string) (rows map[string]int64, err error)
+	// Identities open an encrypted backup.
+	Identities []age.Identity
 	// Force moves existing data aside.
 	Force bool
 	Now   func() time.Time
@@ -75,15 +81,25 @@ type Restored struct {
 	OtherKey bool             `json:"other_key"` // stored keys were encrypted with another secret key
 }
 
-// Restore restores a backup. It changes nothing if the backup is of another engine or newer than the program, or if
-// there is data already and Force is not set. A killed restore is started over by the next.
+// Restore restores the backup in a file; see RestoreFrom.
 func (r *Restorer) Restore(ctx context.Context, file string) (Restored, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return Restored{}, fmt.Errorf("read the backup: %w", err)
 	}
 	defer f.Close()
-	a, err := NewReader(limited{ctx, f})
+	return r.RestoreFrom(ctx, f)
+}
+
+// RestoreFrom restores a backup while it is read. It changes nothing if the backup is of another engine or newer than
+// the program, or if there is data already and Force is not set; nor before all of it was read and found undamaged. A
+// killed restore is started over by the next.
+func (r *Restorer) RestoreFrom(ctx context.Context, from io.Reader) (Restored, error) {
+	plain, err := unseal(limited{ctx, from}, r.Identities)
+	if err != nil {
+		return Restored{}, err
+	}
+	a, err := NewReader(plain)
 	if err != nil {
 		return Restored{}, err
 	}

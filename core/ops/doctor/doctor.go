@@ -64,7 +64,7 @@ func (d *Doctor) Examine(ctx context.Context) []core.Finding {
 	e.data()
 	e.open(ctx)
 	defer e.close()
-	for _, check := range []func(context.Context){e.backups, bounded(e.tokens), e.listening, bounded(e.public), e.models,
+	for _, check := range []func(context.Context){e.backups, bounded(e.elsewhere), bounded(e.tokens), e.listening, bounded(e.public), e.models,
 		bounded(e.embeddings), bounded(e.vectors), bounded(e.transcription), bounded(e.speech), bounded(e.web),
 		e.servers, bounded(e.ahead), e.channels, e.clock} {
 		check(ctx)
@@ -119,6 +119,7 @@ func (d *Doctor) ExamineKept(ctx context.Context) []core.Finding {
 	e.open(ctx)
 	defer e.close()
 	e.backups(ctx)
+	e.knownElsewhere(ctx)
 	return e.found()
 }
 
@@ -344,6 +345,12 @@ type texts struct {
 	BackupNone, BackupNever                   string // how; folder, how
 	BackupDue                                 string // what, since when, folder
 	BackupNoneMade, BackupFirst, BackupNewest string // when
+	ElsewhereNone                             string // place
+	ElsewhereGood                             string // place, when
+	ElsewhereWaits                            string // place, when, when the missing one was made
+	ElsewhereFails                            string // since when, place, why
+	ElsewhereSealed                           string
+	ElsewherePlain, ElsewherePlainFolder      string // place
 	ModelCutOff, ModelDemo, ModelGood         string // provider, model, milliseconds
 	WindowGood                                string // it, prompt, results, answer; tools offered, of all
 	WindowOver                                string // key, its value, window, what fits

@@ -85,6 +85,67 @@ func (e *examination) schedule(ctx context.Context, newest, since, now time.Time
 	}
 }
 
+// elsewhere checks that backups are put elsewhere, and whether they are encrypted. It asks there.
+func (e *examination) elsewhere(ctx context.Context) { e.askElsewhere(ctx, true) }
+
+// knownElsewhere is elsewhere by what the gateway noted.
+func (e *examination) knownElsewhere(ctx context.Context) { e.askElsewhere(ctx, false) }
+
+func (e *examination) askElsewhere(ctx context.Context, ask bool) {
+	const check = "backups elsewhere"
+	there, err := engine.NewElsewhere(e.Config, engine.WayOut(e.Config), e.Now, nil)
+	if err == nil && there == nil {
+		return
+	}
+	var known engine.Elsewhere
+	if err == nil && e.schema {
+		known, err = engine.ReadElsewhere(ctx, e.Config, e.store)
+	}
+	var all []backup.Stored
+	switch {
+	case err != nil:
+	case ask:
+		all, err = there.List(ctx)
+	default:
+		if s, ok := backup.Named(known.Sent, 0); ok {
+			all = []backup.Stored{s}
+		}
+	}
+	if err != nil {
+		e.problem(check, "%s", err.Error())
+		return
+	}
+	e.newestElsewhere(there.Place.String(), known, all)
+	switch remote := strings.Contains(e.Config.Backup.To, "://"); {
+	case len(there.Recipients) > 0:
+		e.fine(check, "%s", e.ElsewhereSealed)
+	case remote:
+		e.problem(check, e.ElsewherePlain, there.Place)
+	default:
+		e.fine(check, e.ElsewherePlainFolder, there.Place)
+	}
+}
+
+// newestElsewhere checks that the newest backup is elsewhere, or on its way.
+func (e *examination) newestElsewhere(place string, known engine.Elsewhere, all []backup.Stored) {
+	const check = "backups elsewhere"
+	here, err := backup.Newest(engine.BackupDir(e.Config))
+	late := e.Now().Sub(here) > backupLate
+	switch {
+	case err != nil: // reported already
+	case !known.Failed.IsZero():
+		e.problem(check, e.ElsewhereFails, at(known.Failed), place, known.Why)
+	case len(all) == 0 && late && !here.IsZero():
+		e.problem(check, e.ElsewhereNone, place)
+	case len(all) == 0:
+		e.none(check, e.ElsewhereNone, place)
+	case here.After(all[len(all)-1].Made) && late:
+		e.problem(check, e.ElsewhereWaits, place, at(all[len(all)-1].Made), at(here))
+	default:
+		e.fine(check, e.ElsewhereGood, place, at(all[len(all)-1].Made))
+	}
+}
+
 func at(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
 // begun returns when the store got its first user; zero: it is empty.

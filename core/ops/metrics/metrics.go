@@ -53,7 +53,8 @@ var counters = []metric{
 	{"everthread_pages_total", "Pages of old messages compressed for the strategy long.", ""},
 	{"everthread_embeddings_total", "Texts to embed, by result (ready, error).", "state=ready|error"},
 	{"everthread_embedding_failures_total", "Embedding jobs that failed as a whole.", ""},
-	{"everthread_backups_total", "Scheduled backups by result (made, failed).", "result=made|failed"},
+	{"everthread_backups_total", "Backups by result: scheduled ones (made, failed), and putting them elsewhere (sent, unsent).",
+		"result=made|failed|sent|unsent"},
 	{"everthread_llm_errors_total", "Failed model calls by kind.", "kind=down|busy|auth|config|too_long|rejected"},
 	{"everthread_context_dropped_uncovered_total",
 		"Messages that a prompt had to leave out before a summary covered them.", ""},
@@ -75,6 +76,7 @@ var gauges = []metric{
 	{"everthread_day_tokens",
 		"Tokens of all users of the day (UTC) by state (used, granted to processes, limit); absent without limits.all_tokens_per_day.", "state"},
 	{"everthread_backup_overdue_seconds", "Time since a scheduled backup became due; 0: none is due.", ""},
+	{"everthread_backup_unsent_seconds", "Time since which backups cannot be put elsewhere; 0: they can.", ""},
 	{"everthread_backup_last_timestamp_seconds", "Time of the last scheduled backup; 0: never.", ""},
 }
 

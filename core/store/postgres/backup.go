@@ -1,12 +1,15 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -71,6 +74,56 @@ func counts(ctx context.Context, tx pgx.Tx) (map[string]int64, error) {
 // Check fails if pg_restore cannot read a dump; see backup.Server.
 func (s *Store) Check(ctx context.Context, dump io.Reader) error {
 	return run(ctx, nil, dump, io.Discard, restorer, "--file="+os.DevNull)
+}
+
+// Count counts the rows in a dump, by the text that pg_restore makes of all of it; see backup.Server.
+func (s *Store) Count(ctx context.Context, dump io.Reader) (map[string]int64, error) {
+	if err := s.Tools(ctx); err != nil {
+		return nil, err
+	}
+	c := &copied{rows: map[string]int64{}}
+	err := run(ctx, nil, dump, c, restorer, "--file=-")
+	delete(c.rows, versions)
+	return c.rows, err
+}
+
+// copied counts the rows in the text of a dump. The rows of a table follow a line that begins with COPY, one a line,
+// until a line of \. ends them.
+type copied struct {
+	rows  map[string]int64
+	line  []byte // so far, its beginning at most
+	table string // whose rows come; empty: none
+}
+
+// lineMost is how much of a line is kept: enough for the longest name of a table.
+const lineMost = 512
+
+// Write counts.
+func (c *copied) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		line, after, whole := bytes.Cut(rest, []byte("\n"))
+		c.line = append(c.line, line[:min(len(line), lineMost-min(lineMost, len(c.line)))]...)
+		if rest = after; whole {
+			c.end()
+			c.line = c.line[:0]
+		}
+	}
+	return len(p), nil
+}
+
+var copies = regexp.MustCompile(`^COPY (?:[^". ]+|"(?:[^"]|"")+")\.([^". ]+|"(?:[^"]|"")+") `)
+
+// end counts a line.
+func (c *copied) end() {
+	switch m := copies.FindSubmatch(c.line); {
+	case c.table != "" && string(c.line) == `\.`:
+		c.table = ""
+	case c.table != "":
+		c.rows[c.table]++
+	case m != nil:
+		c.table = strings.ReplaceAll(strings.Trim(string(m[1]), `"`), `""`, `"`)
+		c.rows[c.table] = 0
+	}
 }
 
 // versions is the table of the schema's version.

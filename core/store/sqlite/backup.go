@@ -131,6 +131,24 @@ func Check(ctx context.Context, path string) error {
 	return nil
 }
 
+// Count checks a database file that is not in use, and returns the numbers of rows of its tables, as Image does.
+func Count(ctx context.Context, path string) (map[string]int64, error) {
+	if err := Check(ctx, path); err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = db.Close() }()
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read the database: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	return counts(ctx, tx)
+}
+
 // InUse reports whether any process has the database below dir open.
 func InUse(ctx context.Context, dir string) bool {
 	path := filepath.Join(dir, "everthread.db")
