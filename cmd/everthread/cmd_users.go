@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/term"
 
+	"go.uber.org/zap"
+
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/people"
 	"github.com/everthread/everthread/core/engine"
@@ -180,11 +182,13 @@ func (u usersDeleteCmd) Run(ctx context.Context, d *opened) error {
 		return errors.New("nothing was deleted; answer yes, or give --yes")
 	}
 	tell, end := d.deletion(user.Name)
+	revoke := engine.NewServices(d.cfg, d.store, engine.WayOut(d.cfg), zap.NewNop(), clock()).Leaving(ctx, user.ID)
 	err = l.Delete(ctx, user.ID, tell)
 	end()
 	if err != nil {
 		return err
 	}
+	revoke(ctx)
 	if u.Verify {
 		return d.verifyGone(ctx, l, user.ID, user.Name)
 	}

@@ -74,6 +74,11 @@ type NewWebLink struct{ Code Code }
 
 func (NewWebLink) Effect() {}
 
+// NewConnect stores a code of CodeConnect.
+type NewConnect struct{ Code Code }
+
+func (NewConnect) Effect() {}
+
 // StandingSubject holds the standing instructions that a yes adds.
 type StandingSubject struct {
 	Texts  []string       `json:"texts"`

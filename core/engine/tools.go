@@ -97,6 +97,7 @@ func (b *toolbox) chosen(all *agent.Registry, client int) *agent.Selection {
 
 // offered returns the tools that the model is offered in a turn. They include those whose calls are in the prompt.
 func (ts *Turns) offered(u core.User, mode core.Mode, p store.Prompt) *agent.Registry {
+	ts.Servers.Meet(u)
 	chosen := ts.tools.of(u, mode)
 	if p.Request != nil && len(p.Request.Tools) > 0 {
 		chosen = ts.tools.chosen(chosen.Set(), prompt.ToolTokens(p.Request.Tools, ts.Tokens))

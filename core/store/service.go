@@ -19,6 +19,12 @@ type ServiceGrant struct {
 	CreatedAt time.Time
 }
 
+// Service is a service that a user may use, and whether it is connected.
+type Service struct {
+	Name, Host string
+	Since      time.Time // zero: it is not connected
+}
+
 // ServiceStore keeps grants. core.User.Services changes in the same transaction.
 type ServiceStore interface {
 	// ServiceGrant returns a user's grant for a service, or core.ErrNotFound.

@@ -48,7 +48,7 @@ func testServiceGrants(b *bench) {
 	equal(b, "grant of another user", got, theirs)
 	list, err := b.ServiceGrants(b.ctx, b.user.ID)
 	b.must(err)
-	equal(b, "grants", fmt.Sprint(len(list), list[0].Service, list[1].Service), "2 mail notes")
+	equal(b, "grants", fmt.Sprintln(len(list), list[0].Service, list[1].Service), "2 mail notes\n")
 	b.services(b.user.ID, "mail", "notes")
 	b.services(bob.ID, "notes")
 	_, err = b.ServiceGrant(b.ctx, bob.ID, "mail")
