@@ -12,9 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/term"
-
 	"go.uber.org/zap"
+	"golang.org/x/term"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/people"

@@ -36,6 +36,7 @@ type Options struct {
 	Engine     Engine
 	Embeddings Embeddings
 	Agents     Agents
+	Services   Services
 	Inspector  Inspector // for the owner's page
 
 	Prices       Prices // of the model's tokens
@@ -225,6 +226,7 @@ type texts struct {
 	Attachments i18n.Counted // number
 	Memory      memoryWords
 	Standing    standingWords
+	Connect     connectWords
 	Settings    settingsWords
 	Admin       adminWords
 }
@@ -243,6 +245,19 @@ type memoryWords struct {
 
 type standingWords struct {
 	Title, Lead, New, Example, Add, Remove, Added, Known, Removed, Proposed, Waiting string
+}
+
+// connectWords are the texts of services and of the pages that connect them.
+type connectWords struct {
+	Services, ServicesLead, Not, Connect, Remove, Back, OldTitle, Old, Elsewhere string
+	Since                                                                        string // day
+	Title, Go, Going, FailedTitle, DoneTitle, Away, Unregistered, Denied         string // service
+	RemoveHint, Gone, GoneUnsure                                                 string // service
+	Lead                                                                         string // user, service, host
+	Yours                                                                        string // user
+	Other                                                                        string // who is signed in, user
+	Until                                                                        string // time
+	Done                                                                         string // user, service
 }
 
 type settingsWords struct {
