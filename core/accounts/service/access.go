@@ -103,7 +103,7 @@ func (s *Services) renew(ctx context.Context, g store.ServiceGrant, t tokens, re
 	if g.Sealed, err = s.seal(SealedAs(g.Service), t); err != nil {
 		return "", 0, err
 	}
-	g.Expires = got.Expiry
+	g.Expires = s.until(got)
 	if err = s.Store.RenewServiceGrant(ctx, g); errors.Is(err, core.ErrNotFound) { // it ended meanwhile
 		_ = s.revoke(ctx, held{g.Service, t, g})
 		return "", 0, err

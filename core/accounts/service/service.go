@@ -397,7 +397,7 @@ func (s *Services) complete(ctx context.Context, asked Asked, w consent, a Answe
 	}
 	old := s.held(ctx, asked.User.ID, asked.Service.Name)
 	if _, err := s.Store.PutServiceGrant(ctx, store.ServiceGrant{User: asked.User.ID, Service: asked.Service.Name,
-		Sealed: sealed, Expires: got.Expiry, CreatedAt: s.Now()}); err != nil {
+		Sealed: sealed, Expires: s.until(got), CreatedAt: s.Now()}); err != nil {
 		return err
 	}
 	for _, h := range old {
@@ -423,6 +423,17 @@ func (t *tokens) take(got *oauth2.Token) error {
 	t.Access, t.Refresh = got.AccessToken, cmp.Or(got.RefreshToken, t.Refresh)
 	return nil
 }
+
+// until returns when a token ends; zero: nobody said.
+func (s *Services) until(got *oauth2.Token) time.Time {
+	if got.ExpiresIn <= 0 {
+		return time.Time{}
+	}
+	return s.Now().Add(time.Duration(min(got.ExpiresIn, longestLife)) * time.Second)
+}
+
+// longestLife bounds the life of a token, in seconds: ten years.
+const longestLife = 10 * 365 * 24 * 3600
 
 func unsendable(r rune) bool { return r <= ' ' || r > '~' }
 

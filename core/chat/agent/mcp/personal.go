@@ -303,7 +303,7 @@ type bearer struct {
 // RoundTrip implements http.RoundTripper.
 func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, token, err := b.try(req, "")
-	if err != nil || resp.StatusCode != http.StatusUnauthorized || req.Body != nil && req.GetBody == nil {
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || req.Method == http.MethodDelete || req.Body != nil && req.GetBody == nil {
 		return resp, err
 	}
 	_ = resp.Body.Close() // the status says it
