@@ -78,7 +78,8 @@ func (r *Room) Files() fs.FS { return files }
 
 func (r *Room) Routes() []web.Route {
 	return slices.Concat(web.Needing(core.CanMemory, slices.Concat(r.memoryRoutes(), r.standingRoutes())...),
-		web.Needing(core.CanAccount, r.settingsRoutes()...), web.Needing(core.CanAdmin, r.adminRoutes()...))
+		web.Needing(core.CanAccount, slices.Concat(r.settingsRoutes(), r.connectRoutes())...),
+		web.Needing(core.CanAdmin, r.adminRoutes()...))
 }
 
 // Resume continues unfinished account deletions.

@@ -9,8 +9,6 @@ import (
 	"net/url"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/service"
@@ -29,13 +27,18 @@ type Services interface {
 	Disconnect(ctx context.Context, u core.User, name string) (revoked bool, err error)
 }
 
-// serviceRoutes returns the pages that connect a service. A link from a chat opens them without a session: its code, and
+// connectRoutes returns the pages that connect a service. A link from a chat opens them without a session: its code, and
 // then its state, say for whom.
-func (r *Room) serviceRoutes() []web.Route {
+func (r *Room) connectRoutes() []web.Route {
 	return []web.Route{
 		{Pattern: "GET /connect", Serve: r.connectPage, Open: true},
 		{Pattern: "POST /connect", Serve: r.connect, Open: true},
 		{Pattern: "GET " + service.BackPath, Serve: r.connected, Open: true},
+	}
+}
+
+func (r *Room) serviceRoutes() []web.Route {
+	return []web.Route{
 		{Pattern: "POST /settings/services/{name}/connect", Serve: r.newConnection},
 		{Pattern: "POST /settings/services/{name}/remove", Serve: r.disconnect},
 	}
@@ -164,7 +167,6 @@ func (r *Room) connected(v *web.Visit) error {
 	case err != nil:
 		return fmt.Errorf("connect a service: %w", err)
 	}
-	r.Log.Info("a service was connected on the page", zap.Int64("user", int64(asked.User.ID)))
 	return r.connectEnd(v, http.StatusOK, fmt.Sprintf(w.DoneTitle, asked.Service.Name),
 		fmt.Sprintf(w.Done, asked.User.Name, asked.Service.Name))
 }

@@ -395,14 +395,11 @@ func (s *Services) complete(ctx context.Context, asked Asked, w consent, a Answe
 	if err != nil {
 		return err
 	}
-	old := s.held(ctx, asked.User.ID, asked.Service.Name)
 	if _, err := s.Store.PutServiceGrant(ctx, store.ServiceGrant{User: asked.User.ID, Service: asked.Service.Name,
 		Sealed: sealed, Expires: s.until(got), CreatedAt: s.Now()}); err != nil {
 		return err
 	}
-	for _, h := range old {
-		_ = s.revoke(ctx, h) // it expires by itself
-	}
+	// A grant that this one replaces is not revoked: some authorization servers would end both.
 	s.Log.Info("a service was connected", zap.String("service", asked.Service.Name),
 		zap.Int64("user", int64(asked.User.ID)))
 	if s.Connected != nil {

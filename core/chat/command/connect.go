@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -68,7 +69,7 @@ func (c *Commands) services(r *request, all []store.Service) core.Outcome {
 		state := r.words.ConnectNot
 		if !s.Since.IsZero() {
 			since := c.Calendar.Day(r.user.Settings, s.Since).Label
-			state = strings.Replace(r.words.ConnectSince, "%s", day.Name(since, r.today.Label, r.lang), 1)
+			state = fmt.Sprintf(r.words.ConnectSince, day.Name(since, r.today.Label, r.lang))
 		}
 		return "- " + bold(s.Name) + " (" + s.Host + ") · " + state
 	}, "", r.words.ConnectMore)
