@@ -118,6 +118,23 @@ func (s *Services) discover(ctx context.Context, one Service) (*place, error) {
 	return p, nil
 }
 
+// Check looks for the authorization server of a service and returns its host, or why nobody can connect the service. It
+// registers nothing.
+func (s *Services) Check(ctx context.Context, one Service) (host string, err error) {
+	p, err := s.discover(ctx, one)
+	if err != nil {
+		return "", errors.New(told(err))
+	}
+	if one.ClientID == "" && p.register == "" {
+		return "", ErrUnregistered
+	}
+	u, err := url.Parse(p.authorize)
+	if err != nil {
+		return "", errors.New("the address of its page cannot be read")
+	}
+	return u.Hostname(), nil
+}
+
 // offline is the scope that refresh tokens need at some servers.
 const offline = "offline_access"
 

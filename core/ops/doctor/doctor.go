@@ -338,6 +338,8 @@ type texts struct {
 	WebGood                                   i18n.Counted // results; provider
 	WebKeyless                                string       // why
 	ServerDown, ServerGood                    string       // why; tools
+	ServiceDown, ServiceByHand, ServiceGood   string       // why; our address; who signs people in
+	ServiceNoPage                             string
 	CalendarGood, MailGood                    i18n.Counted
 	SourceDown                                string // why, key
 	SourceBad                                 string // entries

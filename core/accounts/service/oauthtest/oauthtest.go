@@ -33,6 +33,8 @@ import (
 // Options change a service. The zero value registers everybody.
 type Options struct {
 	NoRegistration bool
+	// Account signs everybody in who comes, without a question; empty: the page of the library asks.
+	Account string
 	// Metadata changes what the authorization server says of itself; nil: nothing.
 	Metadata func(m map[string]any)
 }
@@ -175,6 +177,13 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.describe(w, r)
 	case "/register":
 		s.register(w, r)
+	case "/login/username":
+		if id := r.URL.Query().Get("authRequestID"); id != "" && s.o.Account != "" {
+			form := url.Values{"id": {id}, "username": {s.o.Account}, "password": {Password}}
+			r = httptest.NewRequestWithContext(r.Context(), http.MethodPost, s.origin+r.URL.Path, strings.NewReader(form.Encode()))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+		s.opened.ServeHTTP(w, r)
 	default:
 		s.opened.ServeHTTP(w, r)
 	}
