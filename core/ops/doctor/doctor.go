@@ -66,7 +66,7 @@ func (d *Doctor) Examine(ctx context.Context) []core.Finding {
 	defer e.close()
 	for _, check := range []func(context.Context){e.backups, bounded(e.tokens), e.listening, bounded(e.public), e.models,
 		bounded(e.embeddings), bounded(e.vectors), bounded(e.transcription), bounded(e.speech), bounded(e.web),
-		e.servers, bounded(e.ahead), e.channels, e.clock} {
+		e.servers, e.services, bounded(e.ahead), e.channels, e.clock} {
 		check(ctx)
 	}
 	return e.found()
