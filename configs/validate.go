@@ -282,7 +282,7 @@ func (c Config) checkServers(p *section.Problems) {
 		if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$`).MatchString(s.Name) {
 			p.Add("%s.name is %q; its tools are called by it: write 1 to 32 letters, digits, _ or -", at, s.Name)
 		}
-		if builtIn := regexp.MustCompile(`^(conversation|memory|loops|reminder|instruction|calendar|mail)(_|$)`); builtIn.MatchString(s.Name) {
+		if builtIn := regexp.MustCompile(`^(conversation|memory|loops|reminder|instruction|calendar|mail|service)(_|$)`); builtIn.MatchString(s.Name) {
 			p.Add("%s.name is %q, which begins the names of built-in tools; choose another, such as my-%s", at, s.Name, s.Name)
 		}
 		if seen[s.Name] {

@@ -188,7 +188,7 @@ func (e *Engine) newTurns(chat core.Model) (*Turns, error) {
 		Tokenizer: e.Tokens, Grants: e.Services, Way: e.Way, Log: e.Log.Named("mcp"), Now: e.Now, Rand: rand.Float64})
 	o := TurnOptions{Config: e.Config, Store: e.Store, Users: e.People, Model: chat,
 		Ledger: e.Ledger, Tokens: e.Tokens, Calendar: e.Calendar, Files: e.Files, Memory: e.Memory, Standing: e.Standing,
-		Servers: e.servers, Tools: e.ownTools(), Some: e.Ahead.Tools(), Now: e.Now}
+		Servers: e.servers, Tools: e.ownTools(), Some: append(e.Ahead.Tools(), e.Services.Tools()...), Now: e.Now}
 	turns, err := NewTurns(o)
 	if err != nil {
 		return nil, err

@@ -28,6 +28,9 @@ func TestServices_connectedInAChatAndCalled(t *testing.T) {
 		if got := w.Ask("call tracker_whoami {}").Text; !strings.Contains(got, "Error: there is no tool") {
 			t.Errorf("before it is connected: got %q", got)
 		}
+		if got := w.Ask("call service_list {}").Text; !strings.Contains(got, "/connect tracker") {
+			t.Errorf("what may be connected: got %q", got)
+		}
 		if got := w.Ask("/connect").Text; !strings.Contains(got, "tracker") || !strings.Contains(got, "not connected") {
 			t.Errorf("/connect lists %q", got)
 		}

@@ -229,6 +229,37 @@ func TestServices_startWithTheKeptList(t *testing.T) {
 	}
 }
 
+// TestTools_listWhatIsNotConnected: the model learns what to tell a person, until there is nothing left to connect.
+func TestTools_listWhatIsNotConnected(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, oauthtest.Options{}, func(s *service.Service) {
+		s.May = func(u core.User) bool { return u.Role == core.RoleOwner }
+	})
+	tool := w.services.Tools()[0]
+	may := tool.(core.GuardedTool).May
+	if !may(w.ada) || may(w.bob) {
+		t.Error("the tool is not for those who may connect a service only")
+	}
+	list := func(u core.User) string {
+		t.Helper()
+		res, err := tool.Use(t.Context(), core.ToolUse{User: u.ID, Arguments: json.RawMessage(`{}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Text
+	}
+	if got := list(w.ada); !strings.Contains(got, `"/connect tracker"`) {
+		t.Errorf("got %s", got)
+	}
+	if got := list(w.bob); strings.Contains(got, "tracker") {
+		t.Errorf("who may not: got %s", got)
+	}
+	w.connect(w.ada, oauthtest.Ada)
+	if may(w.user(w.ada)) || strings.Contains(list(w.ada), "tracker") {
+		t.Error("what is connected is listed")
+	}
+}
+
 func TestAccess_renewsBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, oauthtest.Options{})
