@@ -279,6 +279,31 @@ func TestAccess_renewsBeforeTheEnd(t *testing.T) {
 	}
 }
 
+// TestServices_idleConnectionEnds: the server is told, and the next call connects again.
+func TestServices_idleConnectionEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, oauthtest.Options{})
+	w.run()
+	w.connect(w.ada, oauthtest.Ada)
+	w.client.Meet(w.user(w.ada))
+	w.calls(w.ada, "the account of id1")
+	before := w.at.Hits("/mcp")
+	w.later.Add(11 * 60)
+	for range 1000 {
+		if w.at.Hits("/mcp") > before {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n := w.at.Hits("/mcp") - before; n != 1 {
+		t.Errorf("%d requests while it was idle, want the one that ends it", n)
+	}
+	w.calls(w.ada, "the account of id1")
+	if n := w.at.Hits("/mcp") - before; n < 4 {
+		t.Errorf("%d requests, want a new connection", n)
+	}
+}
+
 func TestAccess_renewsWhatTheServiceRefuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, oauthtest.Options{})
