@@ -272,11 +272,23 @@ type MCPServer struct {
 	Env     map[string]Secret `yaml:"env"`
 	URL     string            `yaml:"url"`
 	Headers map[string]Secret `yaml:"headers"`
+	// Auth is oauth for an address that wants OAuth: every person connects it for themselves, with /connect or on the
+	// page. Empty: Headers say all.
+	Auth  string    `yaml:"auth"`
+	OAuth MCPClient `yaml:"oauth"`
 
 	Roles      []string `yaml:"roles"`
 	Users      []int64  `yaml:"users"`
 	Allow      []string `yaml:"allow"`
 	TrustHints bool     `yaml:"trust_hints"`
+}
+
+// MCPClient is how we are known to the authorization server of an MCP server. Without ClientID we register ourselves,
+// which not every one offers. Scopes are what people are asked to grant (none: what the server wants).
+type MCPClient struct {
+	ClientID     string   `yaml:"client_id"`
+	ClientSecret Secret   `yaml:"client_secret"`
+	Scopes       []string `yaml:"scopes"`
 }
 
 // Tasks bound the tasks of a user. A task that cannot begin within Expires is skipped.

@@ -287,6 +287,19 @@ func TestValidate_saysWhatToDo(t *testing.T) {
 			Headers: map[string]Secret{"A": "hunter2\nB: c"}}), "cannot be sent"},
 		{"server's variable", servers(MCPServer{Name: "a", Command: "a", Env: map[string]Secret{"A B": "hunter2"}}),
 			"no name of a variable"},
+		{"server's way of signing in", servers(MCPServer{Name: "a", URL: "https://x.example", Auth: "basic"}),
+			"agent.mcp_servers[0].auth is \"basic\"; write oauth"},
+		{"a client of no OAuth", servers(MCPServer{Name: "a", URL: "https://x.example", OAuth: MCPClient{ClientID: "x"}}),
+			"agent.mcp_servers[0].oauth has no effect without auth: oauth"},
+		{"OAuth of a program", servers(MCPServer{Name: "a", Command: "a", Auth: "oauth"}), "OAuth needs a url"},
+		{"OAuth without https", servers(MCPServer{Name: "a", URL: "http://x.example", Auth: "oauth"}),
+			"agent.mcp_servers[0].url must begin with https://"},
+		{"OAuth with a key", servers(MCPServer{Name: "a", URL: "https://x.example", Auth: "oauth",
+			Headers: map[string]Secret{"authorization": "Bearer hunter2"}}), "has Authorization, which auth: oauth sets"},
+		{"a secret of no client", servers(MCPServer{Name: "a", URL: "https://x.example", Auth: "oauth",
+			OAuth: MCPClient{ClientSecret: "hunter2"}}), "client_secret needs a client_id"},
+		{"scopes", servers(MCPServer{Name: "a", URL: "https://x.example", Auth: "oauth",
+			OAuth: MCPClient{Scopes: []string{"read write"}}}), "oauth.scopes has \"read write\""},
 		{"range", func(c *Config) { c.Summaries.Pressure = 2 }, "summaries.pressure is 2; it must be between 0.1 and 1"},
 		{"duration", func(c *Config) { c.Turn.Debounce = time.Hour },
 			"turn.debounce is 1h0m0s; it must be between 0s and 1m0s"},
@@ -313,9 +326,12 @@ func TestMCPServers_fromFileAndEnvironment(t *testing.T) {
 	want := []MCPServer{
 		{Name: "files", Command: "mcp", Args: []string{"-v", "/srv"}, Env: map[string]Secret{"KEY": "hunter2", "N": "1"}},
 		{Name: "wiki", URL: "https://wiki.example/mcp", Headers: map[string]Secret{"Authorization": "Bearer hunter2"}},
+		{Name: "tracker", URL: "http://127.0.0.1:1/mcp", Auth: "oauth", OAuth: MCPClient{ClientID: "x", ClientSecret: "hunter2",
+			Scopes: []string{"read", "write"}}},
 	}
 	const list = `[{name: files, command: mcp, args: [-v, /srv], env: {KEY: hunter2, N: 1}},
-  {name: wiki, url: "https://wiki.example/mcp", headers: {Authorization: Bearer hunter2}}]`
+  {name: wiki, url: "https://wiki.example/mcp", headers: {Authorization: Bearer hunter2}},
+  {name: tracker, url: "http://127.0.0.1:1/mcp", auth: oauth, oauth: {client_id: x, client_secret: hunter2, scopes: [read, write]}}]`
 	file, err := Load(write(t, "agent:\n mcp_servers: "+list), nil, channels()...)
 	if err != nil {
 		t.Fatal(err)

@@ -299,7 +299,7 @@ func (c Config) checkServers(p *section.Problems) {
 		if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$`).MatchString(s.Name) {
 			p.Add("%s.name is %q; its tools are called by it: write 1 to 32 letters, digits, _ or -", at, s.Name)
 		}
-		if builtIn := regexp.MustCompile(`^(conversation|memory|loops|reminder|instruction|calendar|mail)(_|$)`); builtIn.MatchString(s.Name) {
+		if builtIn := regexp.MustCompile(`^(conversation|memory|loops|reminder|instruction|calendar|mail|service)(_|$)`); builtIn.MatchString(s.Name) {
 			p.Add("%s.name is %q, which begins the names of built-in tools; choose another, such as my-%s", at, s.Name, s.Name)
 		}
 		if seen[s.Name] {
@@ -333,6 +333,7 @@ func (s MCPServer) check(p *section.Problems, at string) {
 	case s.URL != "":
 		p.Web(at+".url", s.URL)
 	}
+	s.checkAuth(p, at)
 	for name, value := range s.Headers {
 		if !regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$").MatchString(name) ||
 			regexp.MustCompile(`[\x00-\x08\x0a-\x1f\x7f]`).MatchString(string(value)) {
@@ -344,6 +345,41 @@ func (s MCPServer) check(p *section.Problems, at string) {
 			p.Add("%s.env: %q is no name of a variable; write letters, digits and _", at, name)
 		}
 	}
+}
+
+// checkAuth checks how a server knows people.
+func (s MCPServer) checkAuth(p *section.Problems, at string) {
+	switch {
+	case s.Auth != "" && s.Auth != "oauth":
+		p.Add("%s.auth is %q; write oauth, or leave it out", at, s.Auth)
+	case s.Auth == "" && (s.OAuth.ClientID != "" || s.OAuth.ClientSecret != "" || len(s.OAuth.Scopes) > 0):
+		p.Add("%s.oauth has no effect without auth: oauth", at)
+	case s.Auth == "":
+		return
+	case s.Command != "":
+		p.Add("%s.auth has no effect with command; OAuth needs a url", at)
+	case s.OAuth.ClientID == "" && s.OAuth.ClientSecret != "":
+		p.Add("%s.oauth.client_secret needs a client_id", at)
+	}
+	if u, err := url.Parse(s.URL); err == nil && s.URL != "" && u.Scheme != "https" && !local(u.Hostname()) {
+		p.Add("%s.url must begin with https:// with auth: oauth; the tokens of people go there", at)
+	}
+	for name := range s.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			p.Add("%s.headers has Authorization, which auth: oauth sets for each person; remove one of them", at)
+		}
+	}
+	for _, scope := range s.OAuth.Scopes {
+		if scope == "" || strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
+			p.Add("%s.oauth.scopes has %q; write one word for each scope", at, scope)
+		}
+	}
+}
+
+// local reports whether a host is this machine.
+func local(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 func (c Config) checkDayAhead(p *section.Problems) {

@@ -68,7 +68,9 @@ type User struct {
 	Role     UserRole
 	Settings Settings
 	// Standing counts the changes to standing instructions; 0: there never were any.
-	Standing  int64
+	Standing int64
+	// Services are the names of the services that the user has connected, sorted.
+	Services  []string
 	CreatedAt time.Time
 }
 

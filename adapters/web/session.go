@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"slices"
 	"time"
 
@@ -37,10 +39,36 @@ func signInRoutes() []Route {
 // cookieName returns the name of the session's cookie. Browsers accept one with __Host-
 // only from this exact host and over HTTPS.
 func (v *Visit) cookieName() string {
+	return v.HostCookie("everthread")
+}
+
+// HostCookie returns the name of a cookie that, over HTTPS, only this host can set.
+func (v *Visit) HostCookie(name string) string {
 	if v.secure() {
-		return "__Host-everthread"
+		return "__Host-" + name
 	}
-	return "everthread"
+	return name
+}
+
+// Base returns the public address of the page, or the one at which the visitor has reached it if the public one opens
+// only on the machine of the gateway.
+func (v *Visit) Base() string {
+	public := v.channel.public
+	at, err := url.Parse("//" + v.R.Host)
+	if err != nil || at.Host == "" || !here(public.Hostname()) || here(at.Hostname()) {
+		return public.String()
+	}
+	scheme := "http"
+	if v.secure() {
+		scheme = "https"
+	}
+	return scheme + "://" + at.Host
+}
+
+// here reports whether a host is the local machine.
+func here(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
 func (v *Visit) secure() bool {
@@ -96,7 +124,7 @@ func (v *Visit) used() error {
 }
 
 func (v *Visit) setSession(token string) {
-	v.setCookie(v.cookieName(), token, int(v.channel.Limits.SessionLife.Seconds()))
+	v.SetCookie(v.cookieName(), token, int(v.channel.Limits.SessionLife.Seconds()))
 }
 
 // signInPage shows a button. A GET never uses a code up, as chat apps fetch links for their previews.
@@ -214,7 +242,7 @@ func (v *Visit) SignOut() error {
 	if err := v.channel.Store.EndSession(v.Context(), v.User.ID, v.Session.ID); err != nil && !missing(err) {
 		return fmt.Errorf("sign out: %w", err)
 	}
-	v.setCookie(v.cookieName(), "", -1)
+	v.SetCookie(v.cookieName(), "", -1)
 	if v.secure() { // clears the script's data; where the header is ignored, the script does the same
 		v.W.Header().Set("Clear-Site-Data", `"storage"`)
 	}
@@ -266,9 +294,9 @@ const themeCookie = "theme"
 
 func (v *Visit) setTheme() error {
 	if theme := v.R.PostForm.Get("theme"); theme == "light" || theme == "dark" {
-		v.setCookie(themeCookie, theme, 365*24*3600)
+		v.SetCookie(themeCookie, theme, 365*24*3600)
 	} else {
-		v.setCookie(themeCookie, "", -1)
+		v.SetCookie(themeCookie, "", -1)
 	}
 	return v.Back(v.R.PostForm.Get("next"), "")
 }

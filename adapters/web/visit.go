@@ -172,8 +172,8 @@ func (v *Visit) Render(status int, name, title string, data any) error {
 	return nil
 }
 
-// setCookie sets a cookie for the whole site that scripts cannot read. A negative age removes it.
-func (v *Visit) setCookie(name, value string, seconds int) {
+// SetCookie sets a cookie for the whole site that scripts cannot read. A negative age removes it.
+func (v *Visit) SetCookie(name, value string, seconds int) {
 	http.SetCookie(v.W, &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true,
 		SameSite: http.SameSiteLaxMode, Secure: v.secure()})
 }
@@ -187,7 +187,7 @@ func (v *Visit) Back(path, toast string) error {
 		return v.json(http.StatusOK, map[string]string{"url": local(path), "toast": toast})
 	}
 	if toast != "" {
-		v.setCookie(toastCookie, escape(toast), 30)
+		v.SetCookie(toastCookie, escape(toast), 30)
 	}
 	http.Redirect(v.W, v.R, local(path), http.StatusSeeOther)
 	return nil
@@ -242,7 +242,7 @@ func (v *Visit) toast() string {
 	if err != nil || v.wantsPart() {
 		return ""
 	}
-	v.setCookie(toastCookie, "", -1)
+	v.SetCookie(toastCookie, "", -1)
 	return unescape(k.Value)
 }
 

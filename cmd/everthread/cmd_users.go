@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"go.uber.org/zap"
 	"golang.org/x/term"
 
 	"github.com/everthread/everthread/core"
@@ -180,11 +181,13 @@ func (u usersDeleteCmd) Run(ctx context.Context, d *opened) error {
 		return errors.New("nothing was deleted; answer yes, or give --yes")
 	}
 	tell, end := d.deletion(user.Name)
+	revoke := engine.NewServices(d.cfg, d.store, engine.WayOut(d.cfg), zap.NewNop(), clock()).Leaving(ctx, user.ID)
 	err = l.Delete(ctx, user.ID, tell)
 	end()
 	if err != nil {
 		return err
 	}
+	revoke(ctx)
 	if u.Verify {
 		return d.verifyGone(ctx, l, user.ID, user.Name)
 	}

@@ -45,7 +45,8 @@ var ownParts = []part{
 	{key: "transcription", optional: true, keys: []string{"transcription.base_url", "transcription.api_key",
 		"transcription.model"}},
 	{key: "speech", optional: true, keys: []string{"speech.base_url", "speech.api_key", "speech.model", "speech.voice"}},
-	{key: "tools", list: "agent.mcp_servers", keys: []string{"url", "headers", "allow", "trust_hints", "roles", "users"}},
+	{key: "tools", list: "agent.mcp_servers", keys: []string{"url", "headers", "auth", "oauth.client_id", "oauth.client_secret",
+		"oauth.scopes", "allow", "trust_hints", "roles", "users"}},
 	{key: "calendars", list: "day_ahead.calendars", keys: []string{"url", "user"}},
 	{key: "mail", list: "day_ahead.mail", keys: []string{"host", "port", "username", "password", "folders", "from", "user"}},
 }
@@ -56,7 +57,7 @@ var fieldOptions = map[string][]string{
 	"summary_llm.provider": {"", "openai", "anthropic"},
 	"embeddings.provider":  {"none", "ollama", "llamacpp", "openai", "custom_http"},
 	"web.search":           {"auto", "searxng", "brave", "tavily", "exa", "kagi", "duckduckgo", "off"},
-	"trust_hints":          {"false", "true"},
+	"trust_hints":          {"false", "true"}, "auth": {"", "oauth"},
 }
 
 // channelPart is the prefix of the parts that set up channels.

@@ -16,34 +16,36 @@ type What string
 // Audited actions: every use of CanAccount and CanAdmin that changes or discloses
 // something, every approval and its answer, every effect outside the gateway.
 const (
-	Settings    What = "settings"      // changed
-	Setup       What = "setup"         // a key of the configuration was set or removed on the page
-	Name        What = "name"          // changed
-	Forget      What = "forget"        // messages were redacted
-	Approve     What = "let_in"        // a stranger was admitted
-	Deny        What = "turned_away"   // a stranger was denied
-	LinkCode    What = "link_code"     // was made
-	LinkTry     What = "link_try"      // a code was tried, valid or not
-	Link        What = "link"          // an address, or a user, was joined to this one
-	Unlink      What = "unlink"        // an identity was detached
-	Merged      What = "merged"        // the source user's identities were taken over
-	Merge       What = "merge"         // a merge was requested
-	SignInLink  What = "sign_in_link"  // was made
-	SignIn      What = "sign_in"       // of a browser
-	SignOut     What = "sign_out"      // of one browser, or of all
-	KeyMade     What = "key_made"      // an API key
-	KeyRevoked  What = "key_revoked"   // an API key
-	AgentMade   What = "agent_made"    // the key of a personal agent
-	AgentGone   What = "agent_removed" // the key of a personal agent
-	Identity    What = "identity"      // was given to a user
-	UserMade    What = "user_made"     // an account was created
-	UserDeleted What = "user_deleted"  // a row of user 0, as the user's own are gone
-	Export      What = "export"        // a full export
-	Retry       What = "retry"         // of a delivery or a job
-	Command     What = "command"       // a refused command
-	Question    What = "question"      // an approval was asked, answered or expired
-	Allowed     What = "allowed"       // a tool, until a time
-	Call        What = "call"          // of a tool that may change something outside
+	Settings    What = "settings"             // changed
+	Setup       What = "setup"                // a key of the configuration was set or removed on the page
+	Name        What = "name"                 // changed
+	Forget      What = "forget"               // messages were redacted
+	Approve     What = "let_in"               // a stranger was admitted
+	Deny        What = "turned_away"          // a stranger was denied
+	LinkCode    What = "link_code"            // was made
+	LinkTry     What = "link_try"             // a code was tried, valid or not
+	Link        What = "link"                 // an address, or a user, was joined to this one
+	Unlink      What = "unlink"               // an identity was detached
+	Merged      What = "merged"               // the source user's identities were taken over
+	Merge       What = "merge"                // a merge was requested
+	SignInLink  What = "sign_in_link"         // was made
+	SignIn      What = "sign_in"              // of a browser
+	SignOut     What = "sign_out"             // of one browser, or of all
+	KeyMade     What = "key_made"             // an API key
+	KeyRevoked  What = "key_revoked"          // an API key
+	AgentMade   What = "agent_made"           // the key of a personal agent
+	AgentGone   What = "agent_removed"        // the key of a personal agent
+	Connected   What = "service_connected"    // access was granted to a service
+	Unconnected What = "service_disconnected" // its end, by the user or by the service
+	Identity    What = "identity"             // was given to a user
+	UserMade    What = "user_made"            // an account was created
+	UserDeleted What = "user_deleted"         // a row of user 0, as the user's own are gone
+	Export      What = "export"               // a full export
+	Retry       What = "retry"                // of a delivery or a job
+	Command     What = "command"              // a refused command
+	Question    What = "question"             // an approval was asked, answered or expired
+	Allowed     What = "allowed"              // a tool, until a time
+	Call        What = "call"                 // of a tool that may change something outside
 )
 
 // Result is the result of an audited action.

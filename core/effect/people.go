@@ -74,6 +74,11 @@ type NewWebLink struct{ Code Code }
 
 func (NewWebLink) Effect() {}
 
+// NewConnect stores a code of CodeConnect.
+type NewConnect struct{ Code Code }
+
+func (NewConnect) Effect() {}
+
 // StandingSubject holds the standing instructions that a yes adds.
 type StandingSubject struct {
 	Texts  []string       `json:"texts"`
@@ -90,6 +95,10 @@ const (
 	CodeLink   CodeKind = "link"   // joins an address to its user; Address is where it was requested
 	CodeLinked CodeKind = "linked" // a used CodeLink, until it expires; Address is where it was used
 	CodeWeb    CodeKind = "web"    // signs its user in to the web page
+	// CodeConnect begins to connect the service Name for its user. CodeConsent is the state of what it began at the
+	// service, which Name describes.
+	CodeConnect CodeKind = "connect"
+	CodeConsent CodeKind = "consent"
 )
 
 // Code is a one-time code. Hash is the hex SHA-256 of the code in capitals.

@@ -25,9 +25,11 @@ import (
 
 // Delete removes a user with their files, and returns what is left of them.
 func (e *Engine) Delete(ctx context.Context, user core.UserID, tell func(people.Deletion)) (left []string, err error) {
+	revoke := e.Services.Leaving(ctx, user)
 	if err := e.Deleter.Delete(ctx, user, tell); err != nil {
 		return nil, err
 	}
+	revoke(ctx)
 	e.RefreshAccounts()
 	return e.Deleter.Left(ctx, user, tell)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/people"
+	"github.com/everthread/everthread/core/accounts/service"
 	"github.com/everthread/everthread/core/ahead"
 	"github.com/everthread/everthread/core/archive/backup"
 	"github.com/everthread/everthread/core/chat/agent/mcp"
@@ -66,6 +67,7 @@ type Engine struct {
 	Standing  *standing.Standing
 	Plans     *plan.Plans
 	Ahead     *ahead.Ahead
+	Services  *service.Services
 	Files     *media.Files
 	Hub       *live.Hub
 	Turns     *Turns
@@ -120,6 +122,8 @@ func New(p *Process, o Options) (*Engine, error) {
 	e.web = e.newWeb()
 	e.Standing = e.newStanding()
 	planner := gateway.Planner{People: e.People, Channels: e.Channels, Now: p.Now}
+	e.Services = NewServices(c, p.Store, p.Way, p.Log, p.Now)
+	e.Services.Planner, e.Services.Channels, e.Services.Connected = planner, e.Channels, e.connected
 	if err := e.newPlans(); err != nil {
 		return nil, err
 	}
@@ -185,10 +189,10 @@ func (e *Engine) newFiles() *media.Files {
 // newTurns returns the turns, with the tools of the features and of MCP servers.
 func (e *Engine) newTurns(chat core.Model) (*Turns, error) {
 	e.servers = mcp.New(mcp.Options{Servers: Servers(e.Config.Agent.MCPServers), Version: e.options.Version,
-		Tokenizer: e.Tokens, Way: e.Way, Log: e.Log.Named("mcp"), Now: e.Now, Rand: rand.Float64})
+		Tokenizer: e.Tokens, Grants: e.Services, Way: e.Way, Log: e.Log.Named("mcp"), Now: e.Now, Rand: rand.Float64})
 	o := TurnOptions{Config: e.Config, Store: e.Store, Users: e.People, Model: chat,
 		Ledger: e.Ledger, Tokens: e.Tokens, Calendar: e.Calendar, Files: e.Files, Memory: e.Memory, Standing: e.Standing,
-		Servers: e.servers, Tools: e.ownTools(), Some: e.Ahead.Tools(), Now: e.Now}
+		Servers: e.servers, Tools: e.ownTools(), Some: append(e.Ahead.Tools(), e.Services.Tools()...), Now: e.Now}
 	turns, err := NewTurns(o)
 	if err != nil {
 		return nil, err
@@ -233,7 +237,7 @@ func (e *Engine) newCommands() *command.Commands {
 	c := e.Config
 	return command.New(command.Options{
 		Store: e.Store, Calendar: e.Calendar, NewCode: e.People.NewLinkCode, Channels: e.Channels,
-		NewWebLink: e.webLink(), Search: e.Search, Memory: e.Memory, Standing: e.Standing, Plans: e.Plans, Ahead: e.Ahead,
+		NewWebLink: e.webLink(), Services: e.Services, ConnectLink: e.connectLink(), Search: e.Search, Memory: e.Memory, Standing: e.Standing, Plans: e.Plans, Ahead: e.Ahead,
 		Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
 			AllTokensPerDay: AllTokensPerDay(c), PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy,
 			Voice: c.Speech.Model != ""},

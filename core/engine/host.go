@@ -13,6 +13,7 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/accounts/service"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust/secret"
@@ -181,6 +182,8 @@ func sealedAs(v store.Sealed) string {
 		return agentName(v.Agent)
 	case store.SealedState:
 		return v.Account + " " + v.Key
+	case store.SealedGrant:
+		return service.SealedAs(v.Key)
 	}
 	return OwnKey
 }

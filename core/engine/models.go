@@ -206,7 +206,7 @@ func Servers(list []configs.MCPServer) []mcp.Server {
 	var out []mcp.Server
 	for _, s := range list {
 		server := mcp.Server{Name: s.Name, Command: s.Command, Args: s.Args, Env: plain(s.Env), URL: s.URL,
-			Headers: plain(s.Headers), Allow: s.Allow, TrustHints: s.TrustHints}
+			Headers: plain(s.Headers), OAuth: s.Auth == "oauth", Allow: s.Allow, TrustHints: s.TrustHints}
 		for _, role := range s.Roles {
 			server.Roles = append(server.Roles, core.UserRole(role))
 		}

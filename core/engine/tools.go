@@ -38,7 +38,7 @@ type toolbox struct {
 // the tools of MCP servers; tools without an entry come last.
 var usefulness = []string{"conversation_search", "reminder_set", "memory_search", "memory_add", "time_now", "web_search",
 	"web_read", "file_read", "conversation_get", "calendar_list",
-	"mail_list", "", "task_set", "instruction_propose", "loops_open", "loops_close", "reminder_list",
+	"mail_list", "service_list", "", "task_set", "instruction_propose", "loops_open", "loops_close", "reminder_list",
 	"reminder_cancel", "memory_archive", "task_list", "task_cancel", "memory_get", "memory_list_themes", "delegate"}
 
 // rank is lower for more useful tools.
@@ -97,6 +97,7 @@ func (b *toolbox) chosen(all *agent.Registry, client int) *agent.Selection {
 
 // offered returns the tools that the model is offered in a turn. They include those whose calls are in the prompt.
 func (ts *Turns) offered(u core.User, mode core.Mode, p store.Prompt) *agent.Registry {
+	ts.Servers.Meet(u)
 	chosen := ts.tools.of(u, mode)
 	if p.Request != nil && len(p.Request.Tools) > 0 {
 		chosen = ts.tools.chosen(chosen.Set(), prompt.ToolTokens(p.Request.Tools, ts.Tokens))

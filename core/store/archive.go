@@ -88,6 +88,7 @@ type SealedKind string
 const (
 	SealedAgent    SealedKind = "agent"    // the key of a personal agent
 	SealedState    SealedKind = "state"    // a value of a channel's account
+	SealedGrant    SealedKind = "grant"    // the access that a user granted to a service
 	SealedSettings SealedKind = "settings" // the key of a user's own embeddings
 )
 
@@ -95,6 +96,6 @@ const (
 type Sealed struct {
 	Kind         SealedKind
 	Agent        int64  // for SealedAgent: the key's id
-	Account, Key string // for SealedState
+	Account, Key string // for SealedState; for SealedGrant Key is the service
 	Text         string
 }

@@ -37,6 +37,8 @@ type CodeStore interface {
 	PutCode(ctx context.Context, c effect.Code) error
 	// Codes lists valid codes of a kind, oldest first.
 	Codes(ctx context.Context, kind effect.CodeKind, now time.Time) ([]effect.Code, error)
+	// Code returns a code of a kind without using it, or core.ErrNotFound if it is not valid.
+	Code(ctx context.Context, kind effect.CodeKind, hash string, now time.Time) (effect.Code, error)
 	// UseCode uses up a code of a kind and returns it. core.ErrRefused if it is not valid.
 	UseCode(ctx context.Context, kind effect.CodeKind, hash string, now time.Time) (effect.Code, error)
 	// Approved lists held events whose address has come to belong to a user.

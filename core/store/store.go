@@ -421,6 +421,7 @@ type Store interface {
 	MemberStore
 	StateStore
 	AgentKeyStore
+	ServiceStore
 	MediaStore
 	DocumentStore
 	SpeechStore

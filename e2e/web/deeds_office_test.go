@@ -26,6 +26,10 @@ var links = []deed{
 	{"/settings", "#channels details.fold > summary | #agent-key = key-of-adas-agent-fedcba9876543210 | " +
 		"#channels form[action$=agents] button", toast("agent"), false},
 	{"/settings", "#channels .fold .sure > summary | #channels .fold .sure-form button", toast("emoved"), false},
+	{"/settings", "#services form button", "document.querySelector('form[action=\"/connect\"] button')", true},
+	{"", "form[action='/connect'] button", says("main", "can use tracker now"), true},
+	{"", "main a[href='/settings#services']", "document.querySelector('#services .sure')", false},
+	{"", "#services .sure > summary | #services .sure-form button", toast("disconnected"), false},
 	{"/settings", "#channels form[action$=home] button", "document.querySelector('#channels .tag')", false},
 	{"/settings", "#model = emulated-embeddings | #base_url = {model}/v1 | #dimensions = 256 | #embeddings button[value=test]",
 		"document.querySelector('#embeddings .note.good')", false},

@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
+	"github.com/everthread/everthread/core/accounts/service/oauthtest"
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
@@ -61,6 +62,8 @@ func newHouse(t *testing.T, h hand) *house {
 		"EVERTHREAD_SUMMARIES_POST_FORWARD=off", "EVERTHREAD_ALLOW_PRIVATE_URLS=true",
 		fmt.Sprintf("EVERTHREAD_LLM_CHOICES={home: {provider: openai, base_url: %q, model: emulated}}", model+"/v1"),
 		"EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0", "EVERTHREAD_CHANNELS_WEB_SIGN_INS_PER_MINUTE=1000")
+	at := oauthtest.New(t, oauthtest.Options{Account: oauthtest.Ada})
+	w.Env = append(w.Env, fmt.Sprintf("EVERTHREAD_AGENT_MCP_SERVERS=[{name: tracker, url: %q, auth: oauth}]", at.URL))
 	v := &house{visitor: &visitor{Week: w, g: w.Start(), l: w.Ledger()}, hand: h}
 	v.net = v.g.NewRelay(t)
 	v.open(t)

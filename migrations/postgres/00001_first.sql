@@ -24,6 +24,8 @@ CREATE TABLE users (
 	-- how far the thread's prompt has told of them.
 	news          bigint NOT NULL DEFAULT 0,
 	standing      bigint NOT NULL DEFAULT 0,
+	-- services: the names of the services in mcp_grants, for the tools that the user has.
+	services      text   NOT NULL DEFAULT '[]',
 	filed         bigint NOT NULL DEFAULT 0,
 	-- users.unindexed: the user has messages that are not indexed yet. It changes when the index
 	-- falls behind and when it has caught up, not with each message, as the condition of the
@@ -64,6 +66,21 @@ CREATE TABLE agent_keys (
 );
 
 -- Browsers that are signed in to the web page. Ids are unique among all users.
+-- The access that a user granted to a service, a server of tools with OAuth. id is of
+-- the grant; version counts how often its tokens were renewed, and until taken_until one
+-- process may renew them.
+CREATE TABLE mcp_grants (
+	user_id     bigint NOT NULL,
+	service     text   NOT NULL,
+	id          bigint NOT NULL,
+	version     bigint NOT NULL DEFAULT 0,
+	sealed      text   NOT NULL,
+	expires_at  bigint NOT NULL,
+	taken_until bigint NOT NULL DEFAULT 0,
+	created_at  bigint NOT NULL,
+	PRIMARY KEY (user_id, service)
+);
+
 CREATE TABLE sessions (
 	user_id     bigint NOT NULL,
 	id          bigint NOT NULL,

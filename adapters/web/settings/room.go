@@ -35,6 +35,7 @@ type Options struct {
 	Engine     Engine
 	Embeddings Embeddings
 	Agents     Agents
+	Services   Services
 	Inspector  Inspector // for the owner's page
 	Setup      Setup
 
@@ -77,7 +78,8 @@ func (r *Room) Files() fs.FS { return files }
 
 func (r *Room) Routes() []web.Route {
 	return slices.Concat(web.Needing(core.CanMemory, slices.Concat(r.memoryRoutes(), r.standingRoutes())...),
-		web.Needing(core.CanAccount, r.settingsRoutes()...), web.Needing(core.CanAdmin, slices.Concat(r.adminRoutes(), r.setupRoutes())...))
+		web.Needing(core.CanAccount, slices.Concat(r.settingsRoutes(), r.connectRoutes())...),
+		web.Needing(core.CanAdmin, slices.Concat(r.adminRoutes(), r.setupRoutes())...))
 }
 
 // Resume continues unfinished account deletions.
@@ -217,6 +219,7 @@ type texts struct {
 	Attachments i18n.Counted // number
 	Memory      memoryWords
 	Standing    standingWords
+	Connect     connectWords
 	Settings    settingsWords
 	Admin       adminWords
 	Setup       setupWords
@@ -236,6 +239,19 @@ type memoryWords struct {
 
 type standingWords struct {
 	Title, Lead, New, Example, Add, Remove, Added, Known, Removed, Proposed, Waiting string
+}
+
+// connectWords are the texts of services and of the pages that connect them.
+type connectWords struct {
+	Services, ServicesLead, Not, Connect, Remove, Back, OldTitle, Old, Elsewhere string
+	Since                                                                        string // day
+	Title, Go, Going, FailedTitle, DoneTitle, Away, Unregistered, Denied         string // service
+	RemoveHint, Gone, GoneUnsure                                                 string // service
+	Lead                                                                         string // user, service, host
+	Yours                                                                        string // user
+	Other                                                                        string // who is signed in, user
+	Until                                                                        string // time
+	Done                                                                         string // user, service
 }
 
 type settingsWords struct {

@@ -24,7 +24,7 @@ func (r *Room) settingsRoutes() []web.Route {
 		{Pattern: "POST /settings/profile", Serve: r.setProfile},
 		{Pattern: "POST /settings/assistant", Serve: r.setAssistant},
 		{Pattern: "POST /settings/allowed", Serve: r.endAllowed},
-	}, r.linkRoutes(), r.embeddingRoutes(), r.keyRoutes(), r.dataRoutes())
+	}, r.linkRoutes(), r.serviceRoutes(), r.embeddingRoutes(), r.keyRoutes(), r.dataRoutes())
 }
 
 type section struct{ ID, Name string }
@@ -54,6 +54,7 @@ type settingsView struct {
 	Allowed                                []allowedView
 	Standing                               standingView
 	Links                                  linksView
+	Services                               []shownService // empty: there is none to connect
 	Meaning                                meaningView
 	Keys                                   keysView
 	Sessions                               []shownSession
@@ -105,7 +106,7 @@ func (r *Room) showSettings(v *web.Visit, status int, page settingsView) error {
 	if err := page.Standing.fill(v, r, "/settings"); err != nil {
 		return err
 	}
-	for _, fill := range []func(*web.Visit, *settingsView) error{r.fillChoices, r.fillLinks, r.fillMeaning, r.fillKeys,
+	for _, fill := range []func(*web.Visit, *settingsView) error{r.fillChoices, r.fillLinks, r.fillServices, r.fillMeaning, r.fillKeys,
 		r.fillSessions, r.fillUsage, r.fillData} {
 		if err := fill(v, &page); err != nil {
 			return err

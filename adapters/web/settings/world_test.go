@@ -104,6 +104,7 @@ func (f *office) options(t *testing.T, w *webtest.World) Options {
 			return slices.DeleteFunc(found, func(t store.Trace) bool { return strings.HasPrefix(t.Where, "file ") }), false, err
 		}}
 	o.Engine = f.engine
+	o.Services = connecting(w)
 	return o
 }
 

@@ -137,8 +137,12 @@ var answers = map[string]struct {
 				User: user, Expires: w.now.Add(10 * time.Minute)}, nil
 		}
 	}, "", []string{"/export", "/web"}},
-	"undo": {nil, "", []string{"/undo", "/undo 7"}},
-	"mine": {nil, "", []string{"/mine", "/timezone Europe/Paris", "/link", "/mine"}},
+	"connect":      {connecting("https://chat.example.org"), "", []string{"/connect", "/connect NOTES", "/connect shop", "/connect mail remove", "/connect notes löschen", "/connect notes remove", "/connect mail supprimer", "/connect tracker remove", "/connect"}},
+	"connect-here": {connecting("http://127.0.0.1:8080"), "", []string{"/connect notes"}},
+	"connect-off":  {connecting(""), "", []string{"/connect notes", "/connect tracker remove"}},
+	"connect-none": {nil, "", []string{"/connect", "/connect notes"}},
+	"undo":         {nil, "", []string{"/undo", "/undo 7"}},
+	"mine":         {nil, "", []string{"/mine", "/timezone Europe/Paris", "/link", "/mine"}},
 	"mine-allowed": {func(w *world) {
 		_, u := w.identify(w.ada)
 		_, err := w.Note(w.ctx, store.Note{User: u.ID, Now: w.now, Effects: []core.Effect{effect.SetSettings{
@@ -186,6 +190,18 @@ var answers = map[string]struct {
 		w.later(time.Minute).stranger("", "444", "EFGH6789")
 	}, "", []string{"/pair", "/approve", "/approve NOPE2345", "/approve abcd-2345 Cléo", "/deny", "/deny NOPE2345",
 		"/deny EFGH6789", "/pair"}},
+}
+
+// connecting has three services, of which two are connected, and a page at an address, "": none.
+func connecting(page string) func(w *world) {
+	return func(w *world) {
+		w.options.Services = &services{now: w.now, unsure: "mail", all: []store.Service{{Name: "notes", Host: "notes.example.org"},
+			{Name: "mail", Host: "mail.example.org", Since: w.now.Add(-48 * time.Hour)},
+			{Name: "tracker", Host: "tracker.example.org", Since: w.now}}}
+		if page != "" {
+			w.options.ConnectLink = func(code string) string { return page + "/connect?code=" + code }
+		}
+	}
 }
 
 // linking makes every link code the same.

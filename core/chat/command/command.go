@@ -59,10 +59,13 @@ type Options struct {
 	NewCode func() (string, error)
 	// NewWebLink returns a link that signs a user in to the web page, and its code to store; nil: there is no web page.
 	NewWebLink func(user core.UserID) (url string, code effect.Code, err error)
-	Search     Searcher
-	Memory     Memory
-	Standing   Standing
-	Plans      Plans
+	// Services are those that people connect, and ConnectLink returns the link of a code; nil: there is no web page.
+	Services    Services
+	ConnectLink func(code string) string
+	Search      Searcher
+	Memory      Memory
+	Standing    Standing
+	Plans       Plans
 	// Models lists the models that a user may choose, the default first.
 	Models   func(user core.UserID) []core.ModelChoice
 	Ahead    Ahead
@@ -141,6 +144,7 @@ func (c *Commands) commands() []command {
 		{"voice", core.CanAccount, c.voice},
 		{"link", core.CanAccount, c.link},
 		{"unlink", core.CanAccount, c.unlink},
+		{"connect", core.CanAccount, c.connect},
 		{"web", core.CanAccount, c.web},
 		{"threads", core.CanTalk, c.threads},
 		{"thread", core.CanTalk, c.thread},

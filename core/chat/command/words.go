@@ -156,17 +156,21 @@ type texts struct {
 	AlwaysTitle, AlwaysNone, AlwaysWaiting, AlwaysWhich, AlwaysDeclined                                       string
 	TaskDeclined, TasksTitle, NoTasks, TaskCancelWhich, RemindersTitle, NoReminders, ReceiptHere, CancelWhich string
 
-	LinkCode, RequestsMore                    string // code, code
-	WebLink                                   string // URL, minutes
-	WebHere                                   string
-	LinkLocked                                string // minutes
-	JoinAsk                                   string // who made the code, twice
-	JoinOwnerYou, JoinOwnerThem, ApprovalType string // the word to type
-	LinkAsked, LinkAccepted, LinkNotMine      string // the other side
-	LinkTold, LinkMerged                      string // the other side, where it was accepted
-	LinkJoins                                 string // the other side, where it was said
-	Unlinked                                  string // address
-	UnlinkedBrowsers                          string
+	LinkCode, RequestsMore                                            string // code, code
+	WebLink                                                           string // URL, minutes
+	WebHere                                                           string
+	ConnectTitle, ConnectNone, ConnectNoPage, ConnectNot, ConnectMore string
+	ConnectSince                                                      string // date
+	ConnectWhich, ConnectGone, ConnectGoneUnsure, ConnectWasNot       string // service
+	ConnectLink                                                       string // service, url, minutes
+	LinkLocked                                                        string // minutes
+	JoinAsk                                                           string // who made the code, twice
+	JoinOwnerYou, JoinOwnerThem, ApprovalType                         string // the word to type
+	LinkAsked, LinkAccepted, LinkNotMine                              string // the other side
+	LinkTold, LinkMerged                                              string // the other side, where it was accepted
+	LinkJoins                                                         string // the other side, where it was said
+	Unlinked                                                          string // address
+	UnlinkedBrowsers                                                  string
 	ThreadsMore, NoThread, LoopsMore, TakenNothing, NoLoop, MemoryMore, NoItem, AlwaysMissing, AlwaysMore, TasksMore,
 	TaskPaused, NoTask, RemindersMore, NoReminder string // number
 	ThreadOpened, ThreadUsed, InThread                             string // title

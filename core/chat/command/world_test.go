@@ -49,7 +49,7 @@ func newWorld(t testing.TB, language string) *world {
 	w := &world{Store: s, t: t, dir: dir, ctx: context.WithoutCancel(t.Context()), now: morning(), language: language}
 	w.options = command.Options{
 		Models: func(core.UserID) []core.ModelChoice { return []core.ModelChoice{{Model: "gpt-5_x"}} },
-		Store:  s, Calendar: calendar(), Channels: telegram{}, Ahead: ahead(""),
+		Store:  s, Calendar: calendar(), Channels: telegram{}, Ahead: ahead(""), Services: &services{},
 		Search: &finder{w, "fts"}, Memory: &items.Memory{Store: s, Signals: &finder{w, "fts"}},
 		Plans: &plan.Plans{Store: s, Settings: plan.Settings{MaxTasks: 2, Language: "en"}},
 		Standing: &standing.Standing{Store: s, Tokens: tokens.New(),
@@ -65,6 +65,30 @@ type ahead string
 
 func (a ahead) Show(context.Context, core.User, time.Time) (string, bool, error) {
 	return string(a), a != "", nil
+}
+
+// services are those that everybody may connect; of those in unsure the end is not confirmed.
+type services struct {
+	now    time.Time
+	all    []store.Service
+	unsure string
+}
+
+func (s *services) Of(context.Context, core.User) ([]store.Service, error) { return s.all, nil }
+
+func (s *services) Link(u core.User, name string) (string, effect.Code, error) {
+	return "ABCD", effect.Code{Kind: effect.CodeConnect, Hash: trust.CodeHash("ABCD"), User: u.ID, Name: name,
+		Expires: s.now.Add(10 * time.Minute)}, nil
+}
+
+func (s *services) Disconnect(_ context.Context, _ core.User, name string) (bool, error) {
+	for i := range s.all {
+		if s.all[i].Name == name && !s.all[i].Since.IsZero() {
+			s.all[i].Since = time.Time{}
+			return name != s.unsure, nil
+		}
+	}
+	return false, core.ErrNotFound
 }
 
 func calendar() day.Calendar {

@@ -66,7 +66,7 @@ func (d *Doctor) Examine(ctx context.Context) []core.Finding {
 	defer e.close()
 	for _, check := range []func(context.Context){e.backups, bounded(e.elsewhere), bounded(e.tokens), e.listening, bounded(e.public), e.models,
 		bounded(e.embeddings), bounded(e.vectors), bounded(e.transcription), bounded(e.speech), bounded(e.web),
-		e.servers, bounded(e.ahead), e.channels, e.clock} {
+		e.servers, e.services, bounded(e.ahead), e.channels, e.clock} {
 		check(ctx)
 	}
 	return e.found()
@@ -362,6 +362,8 @@ type texts struct {
 	WebGood                                   i18n.Counted // results; provider
 	WebKeyless                                string       // why
 	ServerDown, ServerGood                    string       // why; tools
+	ServiceDown, ServiceByHand, ServiceGood   string       // why; our address; who signs people in
+	ServiceNoPage                             string
 	CalendarGood, MailGood                    i18n.Counted
 	SourceDown                                string // why, key
 	SourceBad                                 string // entries

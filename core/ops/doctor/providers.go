@@ -16,6 +16,7 @@ import (
 
 	"github.com/everthread/everthread/configs"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/accounts/service"
 	"github.com/everthread/everthread/core/ahead"
 	"github.com/everthread/everthread/core/channel"
 	"github.com/everthread/everthread/core/chat/agent/mcp"
@@ -121,7 +122,8 @@ func (e *examination) servers(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	client := mcp.New(mcp.Options{Servers: engine.Servers(e.Config.Agent.MCPServers), Version: e.Version,
+	own := slices.DeleteFunc(engine.Servers(e.Config.Agent.MCPServers), func(s mcp.Server) bool { return s.OAuth })
+	client := mcp.New(mcp.Options{Servers: own, Version: e.Version,
 		Tokenizer: tokens.New(), Log: zap.NewNop(), Now: e.Now, Rand: rand.Float64})
 	done := make(chan error, 1)
 	go func() { done <- client.Run(ctx) }()
@@ -138,6 +140,26 @@ func (e *examination) servers(ctx context.Context) {
 			e.fine("mcp "+s.Name, e.ServerGood, s.Tools)
 		} else {
 			e.problem("mcp "+s.Name, e.ServerDown, s.Error)
+		}
+	}
+}
+
+// services looks for the authorization servers of the MCP servers that people connect.
+func (e *examination) services(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	services := engine.NewServices(e.Config, nil, engine.WayOut(e.Config), zap.NewNop(), e.Now)
+	for _, one := range services.Services {
+		at, err := services.Check(ctx, one)
+		switch {
+		case errors.Is(err, service.ErrUnregistered):
+			e.problem("mcp "+one.Name, e.ServiceByHand, strings.TrimRight(e.Config.HTTP.PublicURL, "/")+service.BackPath)
+		case err != nil:
+			e.problem("mcp "+one.Name, e.ServiceDown, err.Error())
+		case !e.Config.Channels.Web.Enabled:
+			e.problem("mcp "+one.Name, "%s", e.ServiceNoPage)
+		default:
+			e.fine("mcp "+one.Name, e.ServiceGood, at)
 		}
 	}
 }

@@ -119,6 +119,10 @@ func (t *tx) applyLink(e core.Effect) {
 	switch e := e.(type) {
 	case effect.NewLink:
 		t.newLink(e.Code)
+	case effect.NewConnect:
+		t.requireUser()
+		e.Code.Kind, e.Code.User = effect.CodeConnect, t.user
+		t.putCode(e.Code)
 	case effect.NewWebLink:
 		t.newWebLink(e.Code)
 	case effect.WrongLink:

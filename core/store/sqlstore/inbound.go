@@ -39,17 +39,12 @@ func (s *Store) identify(ctx context.Context, a core.Address) (core.Identity, co
 		return core.Identity{}, core.User{}, err
 	}
 	var u core.User
-	var settings string
-	i, err := scanIdentity(joined{s.one(ctx).row(`SELECT `+identityColumns+`, u.name, u.role, u.settings, u.standing, u.created_at
+	i, err := scanIdentity(joined{s.one(ctx).row(`SELECT `+identityColumns+`, `+ownerColumns+`
 		FROM identities i JOIN users u ON u.id = $1
 		WHERE i.user_id = $1 AND i.id = $2 AND i.channel = $3 AND i.account = $4 AND i.external = $5 AND i.detached = 0`,
 		user, identity, a.Channel, a.Account, a.External),
-		[]any{&u.Name, &u.Role, &settings, &u.Standing, asTime(&u.CreatedAt)}})
-	if err != nil {
-		return i, u, err
-	}
-	u.ID = i.User
-	return i, u, unjson(settings, &u.Settings)
+		userDest(&u)})
+	return i, u, err
 }
 
 // joined is a row that ends with columns of another table.

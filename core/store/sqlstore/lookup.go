@@ -133,6 +133,12 @@ func (s *Store) PutCode(ctx context.Context, c effect.Code) error {
 			t.did(audit.SignInLink, "user", int64(t.user))
 		})
 	}
+	if c.Kind == effect.CodeConnect || c.Kind == effect.CodeConsent {
+		return s.update(ctx, "put code", c.User, func(t *tx) {
+			t.requireUser()
+			t.putCode(c)
+		})
+	}
 	if c.Kind != effect.CodeOwner {
 		return s.transact(ctx, "put code", tx{unlocked: true}, func(t *tx) { t.putCode(c) })
 	}
@@ -159,6 +165,15 @@ func scanCode(row scanner) (c effect.Code, err error) {
 func (s *Store) Codes(ctx context.Context, kind effect.CodeKind, now time.Time) ([]effect.Code, error) {
 	return list(s.one(ctx), scanCode, `SELECT `+codeColumns+
 		` FROM codes WHERE kind = $1 AND (expires_at = 0 OR expires_at > $2) ORDER BY created_at`, string(kind), ms(now))
+}
+
+// Code returns a valid code of a kind without using it; see store.CodeStore.
+func (s *Store) Code(ctx context.Context, kind effect.CodeKind, hash string, now time.Time) (c effect.Code, err error) {
+	err = s.view(ctx, "read code", func(q querier) (err error) {
+		c, err = validCode(q, kind, hash, now)
+		return err
+	})
+	return c, err
 }
 
 // UseCode uses up a code and returns it.

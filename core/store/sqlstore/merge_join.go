@@ -181,6 +181,7 @@ func (m *merger) mergeUsers() {
 	mine.MemoryOff = mine.MemoryOff || theirs.MemoryOff
 	mine.Home = cmp.Or(mine.Home, core.IdentityID(m.numbers.other(int64(theirs.Home))))
 	m.exec(`UPDATE users SET settings = $2, standing = standing + $3 WHERE id = $1`, m.into.user, text(mine), m.from.standing)
+	m.into.listServices()
 	m.exec(`UPDATE threads SET edits = edits + 1, summaries = summaries + 1, epoch_id = 0 WHERE user_id = $1 AND id = $2`,
 		m.into.user, m.thread)
 }

@@ -16,11 +16,12 @@ import (
 	"github.com/everthread/everthread/core/store"
 )
 
-const userColumns = `id, name, role, settings, standing, created_at`
+const userColumns = `id, name, role, settings, standing, services, created_at`
 
 // userDest returns the destinations of userColumns.
 func userDest(u *core.User) []any {
-	return []any{&u.ID, &u.Name, &u.Role, asJSON(&u.Settings), &u.Standing, asTime(&u.CreatedAt)}
+	return []any{&u.ID, &u.Name, &u.Role, asJSON(&u.Settings), &u.Standing, asJSON(&u.Services),
+		asTime(&u.CreatedAt)}
 }
 
 func scanUser(row scanner) (u core.User, err error) { return u, found(row.Scan(userDest(&u)...)) }

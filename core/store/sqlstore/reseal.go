@@ -14,7 +14,8 @@ import (
 func (s *Store) Reseal(ctx context.Context, f func(v store.Sealed) (string, error)) (changed int, err error) {
 	err = s.writeSharedLong(ctx, "reseal", func(t *transaction) {
 		r := resealer{transaction: t, f: f}
-		steps := map[string]func(){"agent_keys.sealed": r.agents, "states.value": r.states, "users.settings": r.settings}
+		steps := map[string]func(){"agent_keys.sealed": r.agents, "states.value": r.states, "users.settings": r.settings,
+			"mcp_grants.sealed": r.grants}
 		for _, table := range Tables() {
 			for _, column := range table.Sealed {
 				if step, known := steps[table.Name+"."+column]; known {
@@ -55,6 +56,15 @@ func (r *resealer) agents() {
 	for _, k := range listOf(r, scan, `SELECT user_id, id, sealed FROM agent_keys`+r.s.dialect.Lock) {
 		r.put(store.Sealed{Kind: store.SealedAgent, Agent: k.ID, Text: k.Sealed}, func(sealed string) {
 			r.exec(`UPDATE agent_keys SET sealed = $3 WHERE user_id = $1 AND id = $2`, k.User, k.ID, sealed)
+		})
+	}
+}
+
+func (r *resealer) grants() {
+	scan := fields(func(g *store.ServiceGrant) []any { return []any{&g.User, &g.Service, &g.Sealed} })
+	for _, g := range listOf(r, scan, `SELECT user_id, service, sealed FROM mcp_grants`+r.s.dialect.Lock) {
+		r.put(store.Sealed{Kind: store.SealedGrant, Key: g.Service, Text: g.Sealed}, func(sealed string) {
+			r.exec(`UPDATE mcp_grants SET sealed = $3 WHERE user_id = $1 AND service = $2`, g.User, g.Service, sealed)
 		})
 	}
 }

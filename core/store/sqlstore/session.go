@@ -42,7 +42,7 @@ func sessionID(hash string) int64 {
 // another user meanwhile, that user is signed in.
 func (s *Store) SignIn(ctx context.Context, codeHash string, n store.Session, now time.Time) (store.Session, error) {
 	for {
-		c, err := s.webCode(ctx, codeHash, now)
+		c, err := s.Code(ctx, effect.CodeWeb, codeHash, now)
 		if err == nil {
 			n.User = c.User
 			n.ID, err = s.signIn(ctx, codeHash, n, now)
@@ -57,15 +57,6 @@ func (s *Store) SignIn(ctx context.Context, codeHash string, n store.Session, no
 		}
 		return n, nil
 	}
-}
-
-// webCode returns a valid code that signs in.
-func (s *Store) webCode(ctx context.Context, hash string, now time.Time) (c effect.Code, err error) {
-	err = s.view(ctx, "read code", func(q querier) (err error) {
-		c, err = validCode(q, effect.CodeWeb, hash, now)
-		return err
-	})
-	return c, err
 }
 
 // signIn stores a session of n.User; core.ErrChanged if the code belongs to another user by now.
@@ -95,7 +86,7 @@ func scanSession(row scanner) (n store.Session, err error) {
 
 // SignsIn returns the user and the expiry of a code; see store.SessionStore.
 func (s *Store) SignsIn(ctx context.Context, codeHash string, now time.Time) (core.User, time.Time, error) {
-	c, err := s.webCode(ctx, codeHash, now)
+	c, err := s.Code(ctx, effect.CodeWeb, codeHash, now)
 	if err != nil {
 		return core.User{}, time.Time{}, err
 	}
@@ -117,7 +108,7 @@ func (s *Store) Session(ctx context.Context, hash string, now time.Time) (store.
 }
 
 // ownerColumns are userColumns of a joined user u.
-const ownerColumns = `u.id, u.name, u.role, u.settings, u.standing, u.created_at`
+const ownerColumns = `u.id, u.name, u.role, u.settings, u.standing, u.services, u.created_at`
 
 // UseSession records when a session was last used, and extends it.
 func (s *Store) UseSession(ctx context.Context, user core.UserID, id int64, used, expires time.Time) error {

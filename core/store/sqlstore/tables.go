@@ -83,7 +83,7 @@ func Tables() []Table {
 func tablesOfPeople() []Table {
 	return []Table{
 		{Name: "users", Export: "profile.json", Forget: ForgetNone, Words: []string{"name", "settings"},
-			Sealed: []string{"settings"}, Plain: []string{"role", "index_version"}},
+			Sealed: []string{"settings"}, Plain: []string{"role", "index_version", "services"}},
 		owned(Table{Name: "identities", Export: "profile.json", Forget: ForgetNone, Row: "id",
 			Words: []string{"name"}, Refs: refs("thread_id", "threads"), Plain: []string{"channel", "account", "external",
 				"aliases"}, Numbers: []string{"blocked", "last_used", "window_until", "teased", "detached"}, Merge: MergeShifted}),
@@ -91,6 +91,8 @@ func tablesOfPeople() []Table {
 			Plain: []string{"channel", "account", "external"}, Merge: MergeCopied}),
 		owned(Table{Name: "agent_keys", Export: "- what signs in is not taken along", Forget: ForgetNone, Row: "id",
 			Words: []string{"name"}, Sealed: []string{"sealed"}, Merge: MergeCopied}),
+		owned(Table{Name: "mcp_grants", Row: "id", Sealed: []string{"sealed"}, Plain: []string{"service"},
+			Numbers: []string{"version", "expires_at", "taken_until", "created_at"}, Merge: MergeShifted}),
 		owned(Table{Name: "sessions", Export: "- what signs in is not taken along", Forget: ForgetNone, Row: "id",
 			Words: []string{"browser"}, Loose: []string{"identity_id"}, Plain: []string{"hash"}, Merge: MergeEnded}),
 		owned(Table{Name: "api_keys", Export: "- what signs in is not taken along", Forget: ForgetNone, Row: "id",

@@ -68,6 +68,7 @@ func rare() []string {
 		`user_id = $1 AND id > $2 AND kind = 'reminder'`,                                                       // reminders since a redacted message
 		`AND position > 0 ORDER BY position`,                                                                   // the order of a merged thread
 		`FROM segments WHERE user_id = $1 ORDER BY id`, `FROM approvals WHERE user_id = $1 AND state = 'open'`, // of a merged user
+		`FROM mcp_grants WHERE user_id = $1 ORDER BY`, // one for each service
 		` merges SET `, `FROM merges WHERE `, `UPDATE codes SET `, `DELETE FROM tries`, // few
 		`DISTINCT queue FROM jobs`, `created_at FROM agent_keys WHERE`, // few of a user
 		`DISTINCT thread_id FROM messages`,                                                                    // tool calls without a result

@@ -78,7 +78,7 @@ func testContract(t *testing.T, open Open) {
 		askCases(), windowCases(), deliveryCases(), receiptCases(), troubleCases(), jobCases(), dayCases(),
 		summaryCases(), noteCases(), peopleCases(), keepCases(), wakeCases(), isolationCases(), recallCases(),
 		embeddingCases(), memoryCases(), standingCases(), reminderCases(), taskCases(),
-		linkCases(), mergeCases(), webCases(), clientCases(),
+		linkCases(), mergeCases(), webCases(), serviceCases(), clientCases(),
 		timelineCases(), importCases(), pageCases(), approvalCases(), auditCases(), documentCases(), speechCases(),
 		userCases(), failingCases(), quoteCases(), placeCases(), tableCases())
 	for _, c := range cases {

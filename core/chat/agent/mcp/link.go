@@ -34,10 +34,13 @@ var (
 	errGone   = errors.New("the connection ended")
 )
 
-// link is the connection to one server.
+// link is the connection to one server, or with OAuth, that of one person.
 type link struct {
 	client *Client
 	server Server
+	people *people       // of a server with OAuth; nil for the connection of a person
+	access *accessor     // of a person; nil: the server needs none
+	main   *link         // of the server, whose tools the client has; nil: this one
 	wanted chan struct{} // signals a call without a connection
 	http   *http.Client  // of a server with a URL
 
@@ -193,6 +196,16 @@ func (l *link) list(ctx context.Context, session *sdk.ClientSession) error {
 	if err != nil {
 		return err
 	}
+	if l.main != nil {
+		l.main.keep(ctx, all)
+		l = l.main
+	}
+	l.take(all)
+	return nil
+}
+
+// take reads the list of a server.
+func (l *link) take(all []*sdk.Tool) {
 	var found []*tool
 	names := []string{}
 	for _, t := range all {
@@ -220,7 +233,6 @@ func (l *link) list(ctx context.Context, session *sdk.ClientSession) error {
 	default:
 		l.client.Log.Info("MCP server is up again", zap.String("server", l.server.Name))
 	}
-	return nil
 }
 
 // listed returns the tools of a server, each once and at most mostTools. A page that the server gave before, by its

@@ -6,6 +6,10 @@
 // removed returns the server's own error. Messages of servers are bounded while they are read, and only text reaches
 // the model.
 //
+// A server with OAuth is connected for each person separately, when their turn calls one of its tools, with the access
+// that they granted, and the connection ends when it is idle. Only people who have connected the server have its tools.
+// Its list is that of the first person's connection, and is kept in the store, so that later starts have it at once.
+//
 // Addresses come from the configuration file, so private ones are allowed.
 package mcp
 
@@ -35,6 +39,8 @@ type Server struct {
 	Env     map[string]string
 	URL     string
 	Headers map[string]string
+	// OAuth: the URL wants the access that each person grants for themselves; see Options.Grants.
+	OAuth bool
 
 	// Roles and Users may use the tools. Without a role the owner may.
 	Roles []core.UserRole
@@ -45,13 +51,23 @@ type Server struct {
 	TrustHints bool
 }
 
-// may reports whether a user may use the server's tools.
-func (s Server) may(u core.User) bool {
+// May reports whether a user may use the server.
+func (s Server) May(u core.User) bool {
 	roles := s.Roles
 	if len(roles) == 0 {
 		roles = []core.UserRole{core.RoleOwner}
 	}
 	return slices.Contains(roles, u.Role) || slices.Contains(s.Users, u.ID)
+}
+
+// Grants have the access that people granted to servers with OAuth.
+type Grants interface {
+	// Access returns a token with which a server acts for a user, and the id of the grant. refused is a token that the
+	// server does not take; empty: none. core.ErrNotFound: the user has not granted access, or it has ended.
+	Access(ctx context.Context, user core.UserID, server, refused string) (token string, grant int64, err error)
+	// List returns what SetList kept for a server, or "".
+	List(ctx context.Context, server string) (string, error)
+	SetList(ctx context.Context, server, list string) error
 }
 
 // Options configure a client. Tokenizer, Log, Now and Rand are required; a number that is 0
@@ -61,6 +77,8 @@ type Options struct {
 	Version      string        // of ours, for the servers
 	SchemaTokens int           // of all descriptions together (1,500)
 	Connect      time.Duration // for connecting and listing (20 s)
+	Idle         time.Duration // after which a person's connection ends (10 min)
+	Grants       Grants        // required for servers with OAuth
 	Tokenizer    core.Tokenizer
 	Way          *egress.Gate // nil: the policy alone
 	Log          *zap.Logger
@@ -82,11 +100,15 @@ type Client struct {
 // New returns a client without tools until Run runs.
 func New(o Options) *Client {
 	o.SchemaTokens, o.Connect = cmp.Or(o.SchemaTokens, 1500), cmp.Or(o.Connect, 20*time.Second)
+	o.Idle = cmp.Or(o.Idle, 10*time.Minute)
 	c := &Client{Options: o, names: map[string]bool{}, room: o.SchemaTokens}
 	for _, s := range o.Servers {
 		l := &link{client: c, server: s, wanted: make(chan struct{}, 1)}
 		if s.URL != "" {
 			l.http = o.Way.Client(s.URL)
+		}
+		if s.OAuth {
+			l.people = &people{of: map[core.UserID]*person{}}
 		}
 		c.links = append(c.links, l)
 	}
@@ -97,7 +119,11 @@ func New(o Options) *Client {
 func (c *Client) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for _, l := range c.links {
-		wg.Go(func() { l.run(ctx) })
+		if l.server.OAuth {
+			wg.Go(func() { l.people.run(ctx, l) })
+		} else {
+			wg.Go(func() { l.run(ctx) })
+		}
 	}
 	wg.Wait()
 	return nil
@@ -114,7 +140,8 @@ func (c *Client) Tools() []core.Tool {
 // Status is the state of a server.
 type Status struct {
 	Name  string
-	Up    bool
+	OAuth bool   // every person has a connection of their own
+	Up    bool   // with OAuth: what the store has of it was read
 	Tools int    // that the model can use
 	Error string // why it is not up, for the owner; empty: not tried yet
 }
@@ -124,7 +151,10 @@ func (c *Client) Status() []Status {
 	var out []Status
 	for _, l := range c.links {
 		session, err := l.state()
-		s := Status{Name: l.server.Name, Up: session != nil}
+		s := Status{Name: l.server.Name, OAuth: l.server.OAuth, Up: session != nil}
+		if s.OAuth {
+			s.Up = l.people.known()
+		}
 		if err != nil {
 			s.Error = err.Error()
 		}

@@ -42,7 +42,10 @@ type tool struct {
 }
 
 // May reports whether a user may use the tool.
-func (t *tool) May(u core.User) bool { return t.link.server.may(u) }
+func (t *tool) May(u core.User) bool {
+	s := t.link.server
+	return s.May(u) && (!s.OAuth || slices.Contains(u.Services, s.Name))
+}
 
 // Standing reports whether the configuration allows the tool, and trusts it to only read.
 func (t *tool) Standing() (allowed, readOnly bool) {
@@ -81,10 +84,19 @@ func (t *tool) Outside() bool { return true }
 
 // Use calls the tool.
 func (t *tool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, error) {
-	session, down := t.link.state()
+	l := t.link
+	if l.people != nil {
+		p, done, err := l.people.reach(ctx, l, use.User)
+		if err != nil {
+			return core.ToolResult{}, err
+		}
+		defer done()
+		l = p
+	}
+	session, down := l.state()
 	if session == nil {
 		select {
-		case t.link.wanted <- struct{}{}:
+		case l.wanted <- struct{}{}:
 		default:
 		}
 		return core.ToolResult{}, fmt.Errorf("the MCP server %s cannot be reached now: %w", t.link.server.Name,
@@ -92,7 +104,7 @@ func (t *tool) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, erro
 	}
 	res, err := session.CallTool(egress.For(ctx, use.User), &sdk.CallToolParams{Name: t.name, Arguments: use.Arguments})
 	if err != nil {
-		return core.ToolResult{}, t.explain(ctx, err)
+		return core.ToolResult{}, t.explain(ctx, l, err)
 	}
 	output := textOf(res)
 	if res.IsError {
@@ -135,7 +147,7 @@ func filesOf(res *sdk.CallToolResult, alt string) []core.File {
 }
 
 // explain returns the error of a failed call for the model.
-func (t *tool) explain(ctx context.Context, err error) error {
+func (t *tool) explain(ctx context.Context, l *link, err error) error {
 	var refused *jsonrpc.Error
 	switch {
 	case ctx.Err() != nil:
@@ -145,7 +157,7 @@ func (t *tool) explain(ctx context.Context, err error) error {
 			longestComplaint))
 	}
 	return fmt.Errorf("the connection to the MCP server %s broke in the call, which may have taken effect or not: %w",
-		t.link.server.Name, t.link.broke(ctx, err))
+		l.server.Name, l.broke(ctx, err))
 }
 
 // textOf returns a result as text for the model, with the names of other content. The agent adds what becomes of files.

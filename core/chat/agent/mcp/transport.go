@@ -29,6 +29,9 @@ func (l *link) transport() (t sdk.Transport, why func() error) {
 		return p, p.take
 	}
 	limited := &limits{next: l.http.Transport, headers: l.server.Headers}
+	if l.access != nil {
+		limited.next = &bearer{next: l.http.Transport, access: l.access, fault: &limited.fault}
+	}
 	client := *l.http
 	client.Transport = limited
 	client.CheckRedirect = func(*http.Request, []*http.Request) error {
