@@ -153,7 +153,7 @@ func (p setupPage) channelParts(lang string, in origins) []page.Part {
 			continue
 		}
 		guide := g.Guide(lang, channel.Host{})
-		one := page.Part{Key: channelPart + s.Key(), Title: cmp.Or((*names)[s.Key()], s.Key()), Lead: guide.Hint, On: c.On(),
+		one := page.Part{Key: channelPart + s.Key(), Title: cmp.Or((*names)[s.Key()], s.Key()), On: c.On(),
 			Channel: s.Key(), Optional: true}
 		for _, f := range guide.Fields {
 			shown := page.Field{Key: f.ID, Label: f.Title, Help: f.Help, Secret: f.Secret, Set: *f.Into != "",

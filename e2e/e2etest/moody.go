@@ -80,6 +80,10 @@ type moodyMessage struct {
 
 // ServeHTTP answers a request, always as a stream.
 func (m *Moody) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		http.NotFound(w, r) // it lists no models
+		return
+	}
 	var req struct {
 		Messages []moodyMessage `json:"messages"`
 	}

@@ -39,7 +39,7 @@ func TestSetup_fromNothingByThePageAlone(t *testing.T) {
 	w.Env = append(w.Env, unset()...)
 	g := w.Start("EVERTHREAD_SETUP_CODE=installers-code")
 	pid := g.Cmd.Process.Pid
-	p := g.NewTab(t)
+	p := g.NewTab(t).Allow("401")
 	p.Look(390, "light", "en")
 	inputs := 0
 	fill := func(selector, text string) {
@@ -59,11 +59,11 @@ func TestSetup_fromNothingByThePageAlone(t *testing.T) {
 	picture(t, p, "first-start-2-model")
 	p.Press("form", "Save")
 	p.Sees("h1", "Telegram")
-	fill("input[name='token']", "1:wrong")
+	fill("input[name='telegram']", "1:wrong")
 	p.Press("form", "Save")
 	p.Sees(".note.bad", "BotFather")
 	inputs-- // a mistake is not a step
-	fill("input[name='token']", telegramtest.Token)
+	fill("input[name='telegram']", telegramtest.Token)
 	picture(t, p, "first-start-3-telegram")
 	p.Press("form", "Save")
 	p.Sees("#secret", "/link ")
