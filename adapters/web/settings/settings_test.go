@@ -90,7 +90,7 @@ func TestSettings_modelsAndAllowedTools(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t, func(o *Options) {
 		o.Models = func(core.UserID) []core.ModelChoice {
-			return []core.ModelChoice{{Model: "large", Prompt: 2.5, Completion: 10, Currency: "USD"}, {Name: "home", Model: "qwen"}}
+			return []core.ModelChoice{{Model: "large", Prices: core.Prices{Prompt: 2.5, Completion: 10, Currency: "USD"}}, {Name: "home", Model: "qwen"}}
 		}
 	})
 	p := f.Ana.SignedIn()

@@ -91,8 +91,8 @@ func TestRun_withoutTools(t *testing.T) {
 	if out.Text != "Good morning!" || shown(out.Messages) != "assistant Good morning!|" || out.Messages[0].Tokens != 2 {
 		t.Errorf("outcome %+v", out)
 	}
-	if out.Usage != (core.Usage{Prompt: 9, Completion: 2}) || out.Estimated || out.Steps != 1 || out.Model != "scripted" {
-		t.Errorf("usage %+v of %s in %d", out.Usage, out.Model, out.Steps)
+	if out.Spent.Total() != (core.Usage{Prompt: 9, Completion: 2}) || out.Estimated || out.Steps != 1 || out.Model != "scripted" {
+		t.Errorf("usage %+v of %s in %d", out.Spent.Total(), out.Model, out.Steps)
 	}
 	if len(previews) < 2 || !strings.HasPrefix(previews[1], previews[0]) || previews[len(previews)-1] != "Good morning!" {
 		t.Errorf("previews %q", previews)
@@ -371,8 +371,8 @@ func TestUsage_summedOrEstimated(t *testing.T) {
 	if err != nil || !out.Estimated {
 		t.Fatal(out, err)
 	}
-	if out.Usage.Cached != 40 || out.Usage.Completion != 7 || out.Usage.Prompt <= 110 {
-		t.Errorf("usage %+v", out.Usage)
+	if out.Spent.Total().Cached != 40 || out.Spent.Total().Completion != 7 || out.Spent.Total().Prompt <= 110 {
+		t.Errorf("usage %+v", out.Spent.Total())
 	}
 }
 
@@ -415,8 +415,8 @@ func TestBudget_emptyAnswerIsNotTriedAgain(t *testing.T) {
 func TestUsage_failedCallTookNothing(t *testing.T) {
 	t.Parallel()
 	down := llmtest.Fail(&core.ModelError{Kind: core.ModelDown, Err: errors.New("no connection")})
-	if out, err := Run(t.Context(), request(llmtest.Replies(down), nil)); err == nil || out.Usage != (core.Usage{}) {
-		t.Errorf("%+v, %v", out.Usage, err)
+	if out, err := Run(t.Context(), request(llmtest.Replies(down), nil)); err == nil || out.Spent.Total() != (core.Usage{}) {
+		t.Errorf("%+v, %v", out.Spent.Total(), err)
 	}
 }
 
