@@ -316,7 +316,8 @@ type settingsWords struct {
 
 type usageWords struct {
 	Lead, LeadAll, Prices, Table, ByPurpose, ByModel, ByPerson, Purpose, Model, Person, Day, Calls, Read, Cached, Written,
-	Tokens, Turns, Cost, Limit, Compare, CompareHint string
+	Tokens, Turns, Cost, Limit, Compare string
+	CompareHint          string       // cost
 	Today, Budget, Tasks string       // Today: number; Budget: number, number; Tasks: number
 	None                 string       // month
 	Sum, SumCost         string       // tokens, calls; SumCost: with the cost

@@ -287,7 +287,7 @@ func TestUsage_againstTheBudget(t *testing.T) {
 	f.Bob.Spends("2026-01-31", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 999999}))
 	a := p.Get("/settings")
 	a.Wants(t, 200, "Today: 3,500 of 5,000 tokens.", "1 January", "31 January", "4,500 tokens in 2 calls: &lt; 0.01\u00a0EUR, in part unknown.",
-		`<td class="n">1</td><td class="n">3,000</td><td class="n">1,000</td><td class="n">500</td>`, "price unknown",
+		`<td class="n">1</td><td class="n">3,000</td><td class="n">1,000</td><td class="n">500</td></tr>`, "price unknown",
 		"<title>Today, Answers: 3,500</title>", `class="limit" d="M0 0.00h310"`,
 		`<rect class="c0" x="301" y="30.00" width="8" height="70.00">`, `<rect class="c2" x="11" `)
 	a.Lacks(t, "777,777", "999,999")

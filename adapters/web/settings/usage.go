@@ -69,6 +69,7 @@ type usageView struct {
 	Today, Sum         string
 	Chart              chart
 	Purposes, Models   []usageRow
+	Answers            string // what answers and tasks cost
 	Compared           []comparedModel
 	Days               []usageDay
 	Budget, None, Free bool // Free: no price is known
@@ -150,6 +151,7 @@ func (r *Room) usageOf(v *web.Visit, u core.User, page string) (usageView, error
 		out.Models = append(out.Models, r.usageRow(v, i18n.ModelName(v.Lang, s.Model, choices), s, bill.Of(s.Model)))
 	}
 	if answers := bill.Only(core.ForAnswer, core.ForTask); len(choices) > 1 && len(answers) > 0 {
+		out.Answers = i18n.Cost(v.Lang, r.Prices.Cost(answers))
 		for _, c := range choices {
 			out.Compared = append(out.Compared, comparedModel{i18n.ModelName(v.Lang, c.Model, choices),
 				i18n.Cost(v.Lang, core.CostAt(c.Prices, answers))})

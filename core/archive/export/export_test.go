@@ -126,7 +126,7 @@ func TestWrite_onlyAndAllOfAUser(t *testing.T) {
 	}
 	w.say(at, noon.Add(time.Hour), core.NewMessage{Text: "in the thread"})
 
-	if err := w.Spend(t.Context(), ada.ID, "2026-11-18", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 7, Completion: 2})); err != nil {
+	if err := w.st.Spend(t.Context(), ada.ID, "2026-11-18", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 7, Completion: 2})); err != nil {
 		t.Fatal(err)
 	}
 	files := w.export(ada.ID, media)

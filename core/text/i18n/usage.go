@@ -9,11 +9,11 @@ import (
 
 // usageWords are the texts about what calls took and cost.
 type usageWords struct {
-	Purposes       map[core.Purpose]string
-	Unknown        string  // of a price
-	AndUnknown     string  // amount
-	Seconds, Signs Counted // number
-	NoModel        string
+	Purposes                map[core.Purpose]string
+	Unknown                 string  // of a price
+	AndUnknown              string  // amount
+	Seconds, Minutes, Signs Counted // number
+	NoModel                 string
 }
 
 var ofUsage = In[usageWords]("usage")
@@ -22,6 +22,8 @@ var ofUsage = In[usageWords]("usage")
 func Purpose(language string, s core.Spent) string {
 	w := ofUsage(language)
 	switch name := w.Purposes[s.Purpose]; {
+	case s.Amount >= 120 && s.Purpose == core.ForHeard:
+		return fmt.Sprintf("%s (%s)", name, w.Minutes.Of((s.Amount+30)/60))
 	case s.Amount > 0 && s.Purpose == core.ForHeard:
 		return fmt.Sprintf("%s (%s)", name, w.Seconds.Of(s.Amount))
 	case s.Amount > 0 && s.Purpose == core.ForSpoken:
