@@ -21,7 +21,7 @@ func (u Usage) Add(v Usage) Usage {
 // Tokens returns the tokens that count in budgets.
 func (u Usage) Tokens() int { return u.Prompt + u.Completion }
 
-// Purpose is what calls of a provider were made for.
+// Purpose is what calls of a provider were made for. Every kind of call has a name that people understand.
 type Purpose string
 
 // Purposes.
@@ -33,12 +33,11 @@ const (
 	ForHeard     Purpose = "heard"   // recordings that were transcribed
 	ForSpoken    Purpose = "spoken"  // answers that were spoken
 	ForProgram   Purpose = "program" // requests of the person's programs outside the conversation
-	ForOther     Purpose = "other"
 )
 
 // Purposes lists all purposes in the order in which they are shown.
 func Purposes() []Purpose {
-	return []Purpose{ForAnswer, ForTask, ForSummary, ForEmbedding, ForHeard, ForSpoken, ForProgram, ForOther}
+	return []Purpose{ForAnswer, ForTask, ForSummary, ForEmbedding, ForHeard, ForSpoken, ForProgram}
 }
 
 // Spent is what calls of one model took for one purpose.

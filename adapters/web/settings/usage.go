@@ -90,10 +90,10 @@ type usageDay struct {
 	Sum    string
 }
 
-// colour returns the class of a purpose's colour. Class 5 is the grey one.
+// colour returns the class of a purpose's colour. Class 5 is grey.
 func colour(p core.Purpose) int {
 	return map[core.Purpose]int{core.ForAnswer: 0, core.ForTask: 1, core.ForSummary: 2, core.ForEmbedding: 3,
-		core.ForHeard: 4, core.ForSpoken: 6, core.ForProgram: 7, core.ForOther: 5}[p]
+		core.ForHeard: 4, core.ForSpoken: 6, core.ForProgram: 5}[p]
 }
 
 func (r *Room) fillUsage(v *web.Visit, page *settingsView) error {
