@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -76,6 +77,28 @@ func shown(messages []core.NewMessage) string {
 		fmt.Fprintf(&b, "%s %s%s|", m.Role, m.ToolCallID, m.Text)
 	}
 	return b.String()
+}
+
+func TestRun_countsCallsForTheirModel(t *testing.T) {
+	t.Parallel()
+	used := &core.Usage{Prompt: 9, Completion: 2}
+	for name, c := range map[string]struct {
+		task core.PlanID
+		want core.Purpose
+	}{"a message": {0, core.ForAnswer}, "a task": {7, core.ForTask}} {
+		m := llmtest.Replies(llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "wiki_search", `{"text":"x"}`)}, Model: "large", Usage: used},
+			llmtest.Reply{Text: "found", Model: "fallback", Usage: used})
+		req := request(m, registry(t, echo("wiki_search")))
+		req.Call.Task = c.task
+		out, err := Run(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := core.SpentOn(c.want, "large", *used).And(core.SpentOn(c.want, "fallback", *used))
+		if !slices.Equal(out.Spent, want) {
+			t.Errorf("%s: got %+v, want %+v", name, out.Spent, want)
+		}
+	}
 }
 
 func TestRun_withoutTools(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -72,6 +73,9 @@ func TestDelegate_isAToolOfTheTurn(t *testing.T) {
 	out, err := Run(t.Context(), req)
 	if err != nil || out.Text != "thanks" || out.Spent.Total() != (core.Usage{Prompt: 40, Completion: 910}) {
 		t.Errorf("%+v, %v", out, err)
+	}
+	if want := (core.Spent{Model: "scripted", Purpose: core.ForAnswer, Calls: 3, Usage: core.Usage{Prompt: 40, Completion: 910}}); !slices.Equal(out.Spent, core.Bill{want}) {
+		t.Errorf("spent %+v", out.Spent)
 	}
 	if n := out.Messages[1].Tokens; n > 100 || n < 60 || out.Messages[1].Outside {
 		t.Errorf("result of %d tokens, outside %v", n, out.Messages[1].Outside)
