@@ -132,7 +132,7 @@ func (c Config) Chosen(name string) (out Config, ok bool) {
 // Prices are the prices of a million tokens; 0: free or unknown.
 type Prices struct {
 	Prompt     float64 `yaml:"prompt" range:"0..1e6"`
-	Cached     float64 `yaml:"cached" range:"0..1e6"` // prompt tokens from the provider's cache
+	Cached     float64 `yaml:"cached" range:"0..1e6"` // prompt tokens from the provider's cache; 0: as the others
 	Completion float64 `yaml:"completion" range:"0..1e6"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"iter"
 	"strings"
+	"time"
 )
 
 // Model is a chat model. Stream yields the completion as it is produced. An error ends the sequence; it is a
@@ -117,25 +118,11 @@ func (f Finish) Early() bool {
 	return f == FinishLength || f == FinishRefused || f == FinishCut || f == FinishStopped
 }
 
-// Usage is the cost of a call in tokens, as the provider reports it.
-type Usage struct {
-	Prompt     int `json:"prompt"`
-	Cached     int `json:"cached"` // the part of Prompt served from the provider's cache
-	Completion int `json:"completion"`
-}
-
-// Add returns the sum of both.
-func (u Usage) Add(v Usage) Usage {
-	return Usage{u.Prompt + v.Prompt, u.Cached + v.Cached, u.Completion + v.Completion}
-}
-
 // ModelChoice is a model that a person may choose.
 type ModelChoice struct {
 	Name  string // empty: the default
 	Model string
-	// Prompt and Completion are the prices of a million tokens in Currency; 0: free or unknown.
-	Prompt, Completion float64
-	Currency           string
+	Prices
 }
 
 // Tokenizer counts tokens.
@@ -148,7 +135,9 @@ type Recording struct {
 	User UserID
 	Name string // of the file, with its extension; may be empty
 	MIME string
-	Data []byte
+	// Duration is how long it is; 0: it is not known.
+	Duration time.Duration
+	Data     []byte
 }
 
 // DataLine returns v as data for a prompt: one JSON value on one line. No text or name

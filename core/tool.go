@@ -116,7 +116,7 @@ type ToolUse struct {
 type ToolResult struct {
 	Text    string   // for the model
 	Effects []Effect // committed with the reply
-	Usage   Usage    // of models that the tool called itself
+	Spent   Bill     // on models that the tool called itself
 	Files   []File   // for the person: they are sent with the answer
 	Tainted bool     // Text contains, or derives from, words that the person did not write
 	// Searched are queries that a helper sent after it had read foreign words.

@@ -44,7 +44,7 @@ type Turn struct {
 	Model string
 	// Used is the usage of attempts of this claim that ended without a reply. It counts
 	// towards the day Today (a label).
-	Used  Usage
+	Used  Bill
 	Today string
 	// Again: a change of the inputs interrupted an earlier attempt of this claim.
 	Again bool
@@ -89,7 +89,7 @@ type Progress struct {
 type Answer struct {
 	// Messages holds the steps in order, ending with the assistant's text (if any).
 	Messages   []NewMessage
-	Usage      Usage
+	Spent      Bill
 	Effects    []Effect
 	FirstToken time.Duration
 	Model      string

@@ -37,7 +37,7 @@ type Director interface {
 	Direct(ctx context.Context, user core.UserID, req core.ModelRequest) (core.Delta, error)
 	// Afford reserves tokens of the user's budget before a call, or returns
 	// *live.OverBudget. settle replaces the reservation by the actual usage.
-	Afford(ctx context.Context, user core.UserID, tokens int) (settle func(core.Usage) error, err error)
+	Afford(ctx context.Context, user core.UserID, tokens int) (settle func(core.Bill) error, err error)
 }
 
 // Store provides identities, threads and earlier messages.

@@ -78,9 +78,9 @@ func (c *Server) paid(ctx context.Context, user core.UserID, texts []string, tok
 		return nil, err
 	}
 	vectors, err := c.Embedder.Embed(egress.For(ctx, user), texts)
-	took := core.Usage{Prompt: tokens}
+	took := core.SpentOn(core.ForEmbedding, c.EmbeddingModel, core.Usage{Prompt: tokens})
 	if err != nil {
-		took = core.Usage{}
+		took = nil
 	}
 	return vectors, cmp.Or(err, settle(took))
 }

@@ -136,11 +136,11 @@ func said(text string) live.Answer {
 }
 
 // Afford grants everything, unless the test sets over.
-func (w *world) Afford(context.Context, core.UserID, int) (func(core.Usage) error, error) {
+func (w *world) Afford(context.Context, core.UserID, int) (func(core.Bill) error, error) {
 	if !w.over.IsZero() {
 		return nil, &live.OverBudget{Until: w.over}
 	}
-	return func(u core.Usage) error { w.took = w.took.Add(u); return nil }, nil
+	return func(spent core.Bill) error { w.took = w.took.Add(spent.Total()); return nil }, nil
 }
 
 func (w *world) Direct(_ context.Context, user core.UserID, req core.ModelRequest) (core.Delta, error) {

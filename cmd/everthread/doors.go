@@ -120,12 +120,11 @@ func (a *app) isOwner(r *http.Request) bool {
 
 // officeOptions returns what the pages of settings and administration need.
 func (a *app) officeOptions() settings.Options {
-	c, prices := a.Config, a.Config.LLM.Prices
+	c := a.Config
 	return settings.Options{Store: a.Store, People: a.People, Gateway: a.Gateway, Memory: a.Memory, Standing: a.Standing,
 		Engine: a.Engine, Embeddings: a.Embedders, Agents: engine.Agents{Engine: a.Engine}, Services: a.Services, Inspector: inspector{a},
-		Setup: setupPage{a},
-		Prices: settings.Prices{Prompt: prices.Prompt, Cached: prices.Cached, Completion: prices.Completion,
-			Currency: c.LLM.Currency}, TokensPerDay: c.Limits.TokensPerDay, Summaries: c.Summaries.PostForward,
+		Setup:  setupPage{a},
+		Prices: engine.Prices(c), TokensPerDay: c.Limits.TokensPerDay, Summaries: c.Summaries.PostForward,
 		Strategy: c.Context.Strategy, Voice: c.Speech.Model != "", Models: a.Turns.Choices, MediaDir: a.Files.Dir, PublicURL: c.HTTP.PublicURL,
 		Log: a.Log.Named("web"), Now: a.Now, Rand: rand.Reader}
 }

@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/adapters/telegram"
-	"github.com/everthread/everthread/adapters/web/settings"
 	"github.com/everthread/everthread/adapters/whatsapp"
 	"github.com/everthread/everthread/adapters/whatsapp/agent"
 	"github.com/everthread/everthread/adapters/whatsapp/agent/agenttest"
@@ -151,7 +150,7 @@ func (c hostedConfig) Open(_ context.Context, h channel.Host) (core.Channel, err
 func TestOffice_optionsOfThePages(t *testing.T) {
 	t.Parallel()
 	a, owner := newPage(t, func(c *configs.Config) { c.LLM.Prices.Prompt = 2.5 })
-	if got := a.officeOptions().Prices; got != (settings.Prices{Prompt: 2.5, Currency: "USD"}) {
+	if got := a.officeOptions().Prices[0].Prices; got != (core.Prices{Prompt: 2.5, Currency: "USD"}) {
 		t.Errorf("got %+v", got)
 	}
 	var b bytes.Buffer

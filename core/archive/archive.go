@@ -75,3 +75,13 @@ type ExportedPlan struct {
 	FiredAt   time.Time      `json:"fired_at,omitzero"` // of a reminder
 	Message   core.MessageID `json:"message,omitempty"` // of the last firing of a reminder
 }
+
+// ExportedUsage is what calls of a model took on a day for a purpose, in usage.jsonl of an export.
+type ExportedUsage struct {
+	Day     string       `json:"day"`
+	Model   string       `json:"model"`
+	Purpose core.Purpose `json:"purpose"`
+	Calls   int          `json:"calls"`
+	core.Usage
+	Amount int `json:"amount,omitempty"` // seconds heard, or characters spoken
+}

@@ -51,7 +51,7 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p store.
 	if err != nil {
 		return core.Answer{}, err
 	}
-	req := agent.Request{Model: model, Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools, Call: call,
+	req := agent.Request{Model: model, ModelName: nameOf(ts.Config.LLM), Messages: p.Messages, CachePrefix: p.CachePrefix, Tools: tools, Call: call,
 		Journal: ts.Store, MaxSteps: c.MaxSteps, ToolTokens: ts.results(p, ts.output(asked)),
 		Window: ts.Config.LLM.Usable(), PromptTokens: promptTokens(p), ResultTokens: c.ResultTokens,
 		ToolTimeout: c.ToolTimeout, MaxImages: c.MaxImages, Client: asked.Tools, Choice: asked.Choice, Permit: ts.permits(u),
@@ -59,7 +59,7 @@ func (ts *Turns) Answer(ctx context.Context, t *core.Turn, u core.User, p store.
 		Output: ts.output(asked), Tokenizer: ts.Tokens, Now: ts.Now,
 		Keep: ts.Files.KeepFile, OnText: on.Text, OnAct: on.Acts, Guard: guard, More: more}
 	out, err := agent.Run(ctx, req)
-	return core.Answer{Messages: out.Messages, Usage: out.Usage, Effects: out.Effects, FirstToken: out.FirstToken,
+	return core.Answer{Messages: out.Messages, Spent: out.Spent, Effects: out.Effects, FirstToken: out.FirstToken,
 		Model: out.Model, Instead: out.Instead, Finish: out.Finish, Steps: out.Steps, Reduced: out.Reduced, Question: out.Question,
 		Tainted: out.Tainted, Searched: out.Searched}, err
 }
@@ -154,7 +154,7 @@ func (ts *Turns) reserved(t *core.Turn, u core.User, output int) *trust.Reservat
 	if limit == 0 && tasks == 0 {
 		return nil
 	}
-	return &trust.Reservation{Reserved: t.Reserved, Taken: t.Used.Prompt + t.Used.Completion, Output: output,
+	return &trust.Reservation{Reserved: t.Reserved, Taken: t.Used.Total().Tokens(), Output: output,
 		Results: ts.Config.Agent.ToolTokens, Tokens: ts.Tokens, Until: ts.Calendar.Day(u.Settings, ts.Now()).End,
 		More: func(ctx context.Context, n int) (bool, error) {
 			return ts.Store.ReserveMore(ctx, t, store.Budget{TokensPerDay: limit, TaskTokensPerDay: tasks, Reserve: n})
@@ -165,7 +165,7 @@ func (ts *Turns) reserved(t *core.Turn, u core.User, output int) *trust.Reservat
 // what earlier attempts used. The error wraps a trust.OverCap if not even one call is left.
 func (ts *Turns) several(ctx context.Context, t *core.Turn, u core.User, r *trust.Reservation) (bool, error) {
 	full, least := ts.Reserve(u.Settings)
-	if t.Lease.Attempt <= 1 && t.Used == (core.Usage{}) {
+	if t.Lease.Attempt <= 1 && len(t.Used) == 0 {
 		return t.Reserved >= full, nil
 	}
 	ok, err := r.Has(ctx, full)

@@ -23,10 +23,33 @@ func (ts *Turns) Choices(user core.UserID) []core.ModelChoice {
 }
 
 func modelChoice(name string, l configs.LLM) core.ModelChoice {
-	out := core.ModelChoice{Name: name, Model: cmp.Or(l.Model, l.Provider), Prompt: l.Prices.Prompt,
-		Completion: l.Prices.Completion, Currency: cmp.Or(l.Currency, "USD")}
+	out := core.ModelChoice{Name: name, Model: nameOf(l), Prices: core.Prices{Prompt: l.Prices.Prompt,
+		Cached: l.Prices.Cached, Completion: l.Prices.Completion, Currency: cmp.Or(l.Currency, "USD")}}
 	if e, ok := catalog.Lookup(l.Model); ok && l.Prices == (configs.Prices{}) && l.BaseURL == "" {
-		out.Prompt, out.Completion, out.Currency = e.Prompt, e.Completion, "USD"
+		out.Prices = core.Prices{Prompt: e.Prompt, Completion: e.Completion, Currency: "USD"}
+	}
+	return out
+}
+
+// nameOf returns the name of a model for people.
+func nameOf(l configs.LLM) string { return cmp.Or(l.Model, l.Provider) }
+
+// Prices returns the prices of all configured models: the default, the choices, that of summaries, and the fallbacks of
+// each. The calls of every user cost these, whatever models they may choose.
+func Prices(c configs.Config) core.PriceList {
+	all := []configs.LLM{c.LLM}
+	for _, name := range slices.Sorted(maps.Keys(c.LLM.Choices)) {
+		all = append(all, c.LLM.Choices[name].LLM)
+	}
+	if c.SummaryLLM.Provider != "" {
+		all = append(all, c.SummaryLLM)
+	}
+	for _, l := range slices.Clone(all) {
+		all = append(all, l.Fallbacks...)
+	}
+	out := make(core.PriceList, len(all))
+	for i, l := range all {
+		out[i] = modelChoice("", l)
 	}
 	return out
 }

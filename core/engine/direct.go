@@ -12,9 +12,9 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
-// Afford reserves tokens of a user's day for a call. The caller settles it with the usage.
+// Afford reserves tokens of a user's day for a call. The caller settles it with what the call took.
 // The error is a live.OverBudget if the day has too few.
-func (ts *Turns) Afford(ctx context.Context, user core.UserID, tokens int) (func(core.Usage) error, error) {
+func (ts *Turns) Afford(ctx context.Context, user core.UserID, tokens int) (func(core.Bill) error, error) {
 	u, err := ts.Users.User(ctx, user)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (ts *Turns) Afford(ctx context.Context, user core.UserID, tokens int) (func
 	if limit == 0 {
 		tokens = 0 // nothing was reserved
 	}
-	return func(took core.Usage) error {
+	return func(took core.Bill) error {
 		return ts.Store.SettleCall(context.WithoutCancel(ctx), user, today.Label, tokens, took)
 	}, nil
 }
@@ -115,13 +115,14 @@ func (ts *Turns) promptTokens(req core.ModelRequest) (n int) {
 	return n
 }
 
-// took returns the usage of a call, counted here if the model did not report it.
-func (ts *Turns) took(req core.ModelRequest, out core.Delta) core.Usage {
+// took returns what a call took, counted here if the model did not report it.
+func (ts *Turns) took(req core.ModelRequest, out core.Delta) core.Bill {
+	used := core.Usage{Completion: ts.Tokens.Count(out.Text), Prompt: ts.promptTokens(req)}
 	switch {
 	case out.Usage != nil:
-		return *out.Usage
+		used = *out.Usage
 	case out.Text == "" && out.Finish == "":
-		return core.Usage{}
+		return nil
 	}
-	return core.Usage{Completion: ts.Tokens.Count(out.Text), Prompt: ts.promptTokens(req)}
+	return core.SpentOn(core.ForProgram, cmp.Or(out.Model, nameOf(ts.Config.LLM)), used)
 }

@@ -70,7 +70,7 @@ func (e *Embedders) counted(one core.Embedder, config string, user core.UserID) 
 	if e.ledger == nil {
 		return one
 	}
-	return e.ledger.Embedder(one, user)
+	return e.ledger.Embedder(one, llmembed.ModelOf(config), user)
 }
 
 // Of returns the embedder of a user and the name of its configuration. It is a core.EmbedderOf.
@@ -206,7 +206,9 @@ func (e *Embedders) Name(ctx context.Context, user core.UserID) (string, error) 
 }
 
 // Shared returns the configured embedder for work that belongs to no user, counted; nil: there is none.
-func (e *Embedders) Shared() core.Embedder { return e.ledger.Embedder(e.system, 0) }
+func (e *Embedders) Shared() core.Embedder {
+	return e.ledger.Embedder(e.system, llmembed.ModelOf(e.config), 0)
+}
 
 // want enqueues a job for every user with texts to embed.
 func (e *Embedders) want(ctx context.Context) error {

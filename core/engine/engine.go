@@ -241,6 +241,6 @@ func (e *Engine) newCommands() *command.Commands {
 		Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
 			AllTokensPerDay: AllTokensPerDay(c), PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy,
 			Voice: c.Speech.Model != ""},
-		Models: e.Turns.Choices,
+		Models: e.Turns.Choices, Prices: Prices(c),
 	})
 }

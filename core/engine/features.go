@@ -169,7 +169,7 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 	e.loops = &loops.Loops{Store: e.Store, Analyzer: analyzer, Calendar: e.Calendar}
 	e.summary = &summary.Summarizer{
 		Store: e.Store, Jobs: e.jobs, Users: e.People, Planner: planner, Model: m, Tokens: e.Tokens,
-		Settings: summary.Settings{Window: llm.Usable(), MaxOutput: llm.Output(), Limit: llm.MaxOutputTokens,
+		Settings: summary.Settings{Window: llm.Usable(), MaxOutput: llm.Output(), Model: nameOf(llm), Limit: llm.MaxOutputTokens,
 			TokensPerDay: c.Limits.TokensPerDay, Config: fingerprint(llm), PostForward: c.Summaries.PostForward,
 			PostMin: c.Summaries.PostMinMessages, PostExpires: c.Summaries.PostExpires, Language: c.DefaultLanguage},
 		Calendar: e.Calendar, Channels: e.Channels, Grounds: e.Search, Ahead: e.Ahead,

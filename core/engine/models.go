@@ -185,13 +185,13 @@ func (e *Engine) models(c configs.LLM) (core.Model, error) {
 // transcriber returns the configured one, counted by the ledger; nil: there is none.
 func (e *Engine) transcriber() media.Transcriber {
 	t := Transcriber(e.Config.Transcription, e.Way)
-	return e.Ledger.Transcriber(t)
+	return e.Ledger.Transcriber(t, e.Config.Transcription.Model)
 }
 
 // speaker returns the configured one, counted by the ledger; nil: there is none.
 func (e *Engine) speaker() speech.Speaker {
 	s := Speaker(e.Config.Speech, e.Way)
-	return e.Ledger.Speaker(s)
+	return e.Ledger.Speaker(s, e.Config.Speech.Model)
 }
 
 // Servers returns the configured MCP servers.

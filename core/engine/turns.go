@@ -28,7 +28,7 @@ type TurnStore interface {
 	Approval(ctx context.Context, user core.UserID, id core.ApprovalID) (effect.Approval, error)
 	ReserveMore(ctx context.Context, t *core.Turn, b store.Budget) (bool, error)
 	ReserveCall(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error)
-	SettleCall(ctx context.Context, user core.UserID, day string, n int, u core.Usage) error
+	SettleCall(ctx context.Context, user core.UserID, day string, n int, spent core.Bill) error
 	UsageOf(ctx context.Context, user core.UserID, day string) (used, reserved int, err error)
 }
 
@@ -67,7 +67,7 @@ func (o TurnOptions) some() []core.Tool { return append(slices.Clip(o.Some), o.S
 func NewTurns(o TurnOptions) (*Turns, error) {
 	ts := &Turns{TurnOptions: o, budgets: budgets(o.Config)}
 	c := o.Config.Agent
-	delegate := &agent.Delegate{Model: o.Model, Outfit: ts, Journal: o.Store,
+	delegate := &agent.Delegate{Model: o.Model, ModelName: nameOf(o.Config.LLM), Outfit: ts, Journal: o.Store,
 		MaxSteps: c.MaxSteps, ToolTokens: c.ToolTokens, ResultTokens: c.ResultTokens, ToolTimeout: c.ToolTimeout,
 		MaxOutputTokens: o.Config.LLM.MaxOutputTokens, Output: o.Config.LLM.Output(), Window: o.Config.LLM.Usable(),
 		Patience: c.DelegateTimeout, Tokenizer: o.Tokens, Now: o.Now}

@@ -243,10 +243,10 @@ func (f *fates) deadBy() int {
 func (f *fates) commit(t *core.Turn) {
 	ctx, text := f.t.Context(), "the news"
 	r := store.Reply{Turn: t, State: core.TurnDone, Now: f.now, Day: f.now.Format(time.DateOnly),
-		Usage: core.Usage{Prompt: f.rnd.IntN(t.Reserved), Completion: 1}}
+		Spent: core.SpentOn(core.ForTask, "m", core.Usage{Prompt: f.rnd.IntN(t.Reserved), Completion: 1})}
 	late := f.plans.Late(t, f.now)
 	if late || f.rnd.IntN(12) == 0 {
-		r.State, r.Cause, r.Usage = core.TurnFailed, core.CauseModel, core.Usage{}
+		r.State, r.Cause, r.Spent = core.TurnFailed, core.CauseModel, nil
 		if late {
 			r.Cause = core.CauseLate
 		}

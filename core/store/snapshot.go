@@ -145,7 +145,7 @@ type Reply struct {
 	Epoch    *Epoch    // a new one; nil: the current one is used
 	News     *TurnNews // news that the prompt showed first
 	Told     int64     // Window.News, if the prompt shows all of it; 0: unchanged
-	Usage    core.Usage
+	Spent    core.Bill
 	Effects  []core.Effect
 	// Deliveries carry the last message of Messages.
 	Deliveries []core.NewDelivery

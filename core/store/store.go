@@ -255,6 +255,7 @@ type SummaryStore interface {
 // PutSummary is a summary to store.
 type PutSummary struct {
 	Summary core.Summary   // the store assigns Version; Markdown empty: no summary, only finalize
+	Spent   core.Bill      // on it
 	ReadTo  core.MessageID // the last message of the segment that was read
 	Edits   int64          // Segment.Edits when it was read
 	Lease   core.Lease
@@ -345,9 +346,9 @@ type UsageStore interface {
 	// allow it. SettleCall replaces the reservation with the actual usage. A reservation of a process that died lasts
 	// until the day ends.
 	ReserveCall(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error)
-	SettleCall(ctx context.Context, user core.UserID, day string, n int, u core.Usage) error
-	// Spend adds a background call's tokens to a day.
-	Spend(ctx context.Context, user core.UserID, day string, u core.Usage) error
+	SettleCall(ctx context.Context, user core.UserID, day string, n int, spent core.Bill) error
+	// Spend adds what background calls took to a day.
+	Spend(ctx context.Context, user core.UserID, day string, spent core.Bill) error
 	// Grant grants a process tokens from the daily budget of all users and returns its total grant, used or not. All
 	// grants together never exceed that budget. Granted tokens count as used until the process's lease ends.
 	Grant(ctx context.Context, g Grant) (granted int, err error)
@@ -361,6 +362,11 @@ type UsageStore interface {
 	// UsageDays lists usage from one day through another, by day, then user. User 0
 	// means all users, for the owner only.
 	UsageDays(ctx context.Context, user core.UserID, from, through string) ([]UsageDay, error)
+	// UsageParts lists what the calls of a user took from one day through another, by day, model and purpose. The tokens
+	// of a day add up to those of UsageDays.
+	UsageParts(ctx context.Context, user core.UserID, from, through string) ([]UsagePart, error)
+	// UsageSums adds these up for each user, for the owner only.
+	UsageSums(ctx context.Context, from, through string) (map[core.UserID]core.Bill, error)
 }
 
 // Egress counts a user's outgoing requests, and their bytes in both directions.

@@ -84,6 +84,12 @@ type UsageDay struct {
 	Turns int
 }
 
+// UsagePart is what calls of one model took on a day for one purpose.
+type UsagePart struct {
+	Day string // YYYY-MM-DD
+	core.Spent
+}
+
 // Changes announces changes to users, so that open pages can update.
 type Changes interface {
 	// Changed yields users whose rows this process has written, each at least once after the transaction. The channel

@@ -16,9 +16,9 @@ import (
 // LedgerStore is the part of a store that a Ledger uses.
 type LedgerStore interface {
 	Grant(ctx context.Context, g store.Grant) (granted int, err error)
-	Spend(ctx context.Context, user core.UserID, day string, u core.Usage) error
+	Spend(ctx context.Context, user core.UserID, day string, spent core.Bill) error
 	ReserveCall(ctx context.Context, user core.UserID, day string, n, limit int) (bool, error)
-	SettleCall(ctx context.Context, user core.UserID, day string, n int, u core.Usage) error
+	SettleCall(ctx context.Context, user core.UserID, day string, n int, spent core.Bill) error
 }
 
 // Ledger counts all calls of providers before they are made: no call is made for which the gateway's day has no tokens.
@@ -44,11 +44,11 @@ type Ledger struct {
 	granted  int // of the day, to this process
 	used     int
 	reserved int
-	refilled time.Time                  // of the last refused grant; zero: the last succeeded
-	until    time.Time                  // end of the lease
-	reported int                        // used, as the store knows it
-	charges  map[core.UserID]core.Usage // of calls that no turn or job charges
-	asking   sync.Mutex                 // one grant at a time
+	refilled time.Time                 // of the last refused grant; zero: the last succeeded
+	until    time.Time                 // end of the lease
+	reported int                       // used, as the store knows it
+	charges  map[core.UserID]core.Bill // of calls that no turn or job charges
+	asking   sync.Mutex                // one grant at a time
 }
 
 // OverCap is the error of a call for which the gateway's day has no tokens; with One, the user's day.
@@ -240,43 +240,43 @@ func (l *Ledger) charge(ctx context.Context) {
 	all := l.charges
 	l.charges = nil
 	l.mu.Unlock()
-	for user, u := range all {
+	for user, spent := range all {
 		day, err := l.Day(ctx, user)
 		if err == nil {
-			err = l.Store.Spend(ctx, user, day.Label, u)
+			err = l.Store.Spend(ctx, user, day.Label, spent)
 		}
 		if errors.Is(err, core.ErrNotFound) {
 			continue // the user is gone
 		}
 		if err != nil {
-			l.owe(user, u)
+			l.owe(user, spent)
 		}
 	}
 }
 
 // owe charges a user for a call that no turn and no job charges.
-func (l *Ledger) owe(user core.UserID, u core.Usage) {
-	if user == 0 || u == (core.Usage{}) {
+func (l *Ledger) owe(user core.UserID, spent core.Bill) {
+	if user == 0 || len(spent) == 0 {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.charges == nil {
-		l.charges = map[core.UserID]core.Usage{}
+		l.charges = map[core.UserID]core.Bill{}
 	}
-	l.charges[user] = l.charges[user].Add(u)
+	l.charges[user] = l.charges[user].And(spent)
 }
 
 // takeFor reserves n tokens for a user's call, of the user's day and of the gateway's.
-func (l *Ledger) takeFor(ctx context.Context, user core.UserID, n int) (give func(u core.Usage), err error) {
+func (l *Ledger) takeFor(ctx context.Context, user core.UserID, n int) (give func(spent core.Bill), err error) {
 	all, err := l.Take(ctx, n)
 	if err != nil {
 		return nil, err
 	}
 	if l.PerUser <= 0 || user == 0 {
-		return func(u core.Usage) {
-			all(u.Prompt + u.Completion)
-			l.owe(user, u)
+		return func(spent core.Bill) {
+			all(spent.Total().Tokens())
+			l.owe(user, spent)
 		}, nil
 	}
 	day, err := l.Day(ctx, user)
@@ -291,9 +291,9 @@ func (l *Ledger) takeFor(ctx context.Context, user core.UserID, n int) (give fun
 		all(0)
 		return nil, err
 	}
-	return func(u core.Usage) {
-		all(u.Prompt + u.Completion)
-		if err := l.Store.SettleCall(context.WithoutCancel(ctx), user, day.Label, n, u); err != nil {
+	return func(spent core.Bill) {
+		all(spent.Total().Tokens())
+		if err := l.Store.SettleCall(context.WithoutCancel(ctx), user, day.Label, n, spent); err != nil {
 			l.Log.Warn("call not settled", zap.Int64("user", int64(user)), zap.Error(err))
 		}
 	}, nil

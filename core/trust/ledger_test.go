@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,6 +25,7 @@ type grants struct {
 	rows    map[string]store.Grant
 	has     map[string]int
 	charged map[core.UserID]int
+	bills   map[core.UserID]core.Bill
 }
 
 func (g *grants) Grant(_ context.Context, a store.Grant) (int, error) {
@@ -43,10 +45,11 @@ func (g *grants) Grant(_ context.Context, a store.Grant) (int, error) {
 	return has, nil
 }
 
-func (g *grants) Spend(_ context.Context, user core.UserID, _ string, u core.Usage) error {
+func (g *grants) Spend(_ context.Context, user core.UserID, _ string, spent core.Bill) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.charged[user] += u.Prompt + u.Completion
+	g.charged[user] += spent.Total().Tokens()
+	g.bills[user] = g.bills[user].And(spent)
 	return nil
 }
 
@@ -95,10 +98,10 @@ func (g *grants) ReserveCall(_ context.Context, user core.UserID, _ string, n, l
 	return true, nil
 }
 
-func (g *grants) SettleCall(_ context.Context, user core.UserID, _ string, n int, u core.Usage) error {
+func (g *grants) SettleCall(_ context.Context, user core.UserID, _ string, n int, spent core.Bill) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.charged[user] += u.Prompt + u.Completion - n
+	g.charged[user] += spent.Total().Tokens() - n
 	return nil
 }
 
@@ -114,7 +117,7 @@ func TestLedger_dayBoundsEveryCall(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 200 {
 		wg.Go(func() {
-			if _, err := l.Embedder(m, 7).Embed(t.Context(), []string{text}); err != nil {
+			if _, err := l.Embedder(m, "vectors", 7).Embed(t.Context(), []string{text}); err != nil {
 				refused.Add(1)
 			}
 		})
@@ -123,21 +126,21 @@ func TestLedger_dayBoundsEveryCall(t *testing.T) {
 	if refused.Load() != 199 || g.charged[7] != 60 {
 		t.Errorf("%d of 200 calls were refused, charged %v", refused.Load(), g.charged)
 	}
-	if _, err := l.Transcriber(m).Transcribe(t.Context(),
+	if _, err := l.Transcriber(m, "ears").Transcribe(t.Context(),
 		core.Recording{User: 7, Data: make([]byte, 20_000)}); err == nil || !strings.Contains(err.Error(), "tokens_per_day") {
 		t.Errorf("a recording: %v", err)
 	}
-	if _, err := l.Speaker(m).Speak(t.Context(), core.Speech{User: 7, Text: strings.Repeat("word ", 100)}); err == nil ||
+	if _, err := l.Speaker(m, "voice").Speak(t.Context(), core.Speech{User: 7, Text: strings.Repeat("word ", 100)}); err == nil ||
 		!strings.Contains(err.Error(), "tokens_per_day") {
 		t.Errorf("an answer to be spoken: %v", err)
 	}
-	if _, err := l.Embedder(m, 8).Embed(t.Context(), []string{text}); err != nil {
+	if _, err := l.Embedder(m, "vectors", 8).Embed(t.Context(), []string{text}); err != nil {
 		t.Errorf("another user: %v", err)
 	}
 }
 
 func newGrants() *grants {
-	return &grants{rows: map[string]store.Grant{}, has: map[string]int{}, charged: map[core.UserID]int{}}
+	return &grants{rows: map[string]store.Grant{}, has: map[string]int{}, charged: map[core.UserID]int{}, bills: map[core.UserID]core.Bill{}}
 }
 
 func ledger(g *grants, worker string, perDay int, now func() time.Time) *trust.Ledger {
@@ -185,7 +188,7 @@ func TestLedger_dayBeginsAnew(t *testing.T) {
 	t.Parallel()
 	g, m, now := newGrants(), &answers{n: 10}, noon()
 	l := ledger(g, "p", 100, func() time.Time { return now })
-	e := l.Embedder(m, 7)
+	e := l.Embedder(m, "vectors", 7)
 	text := strings.TrimSpace(strings.Repeat("word ", 60))
 	if _, err := e.Embed(t.Context(), []string{text}); err != nil {
 		t.Fatal(err)
@@ -214,7 +217,8 @@ func TestLedger_recordingsAreChargedToTheirUser(t *testing.T) {
 	t.Parallel()
 	g, m := newGrants(), &answers{}
 	l := ledger(g, "p", 0, noon)
-	said, err := l.Transcriber(m).Transcribe(t.Context(), core.Recording{User: 3, Data: make([]byte, 2000)})
+	said, err := l.Transcriber(m, "ears").Transcribe(t.Context(), core.Recording{User: 3, Data: make([]byte, 2000),
+		Duration: 1200 * time.Millisecond})
 	if err != nil || said != "four words of speech" {
 		t.Fatal(said, err)
 	}
@@ -222,14 +226,22 @@ func TestLedger_recordingsAreChargedToTheirUser(t *testing.T) {
 	if g.charged[3] != 11+4 {
 		t.Errorf("charged %v", g.charged)
 	}
-	if _, err := l.Speaker(m).Speak(t.Context(), core.Speech{User: 4, Text: "four words of speech"}); err != nil {
+	if _, err := l.Speaker(m, "voice").Speak(t.Context(), core.Speech{User: 4, Text: "four words of speech"}); err != nil {
 		t.Fatal(err)
 	}
 	l.Close(t.Context())
 	if g.charged[4] != 4+11 {
 		t.Errorf("speech: charged %v", g.charged)
 	}
-	if l.Embedder(nil, 1) != nil || l.Transcriber(nil) != nil || l.Speaker(nil) != nil {
+	for user, want := range map[core.UserID]core.Spent{
+		3: {Model: "ears", Purpose: core.ForHeard, Calls: 1, Usage: core.Usage{Prompt: 11, Completion: 4}, Amount: 2},
+		4: {Model: "voice", Purpose: core.ForSpoken, Calls: 1, Usage: core.Usage{Prompt: 4, Completion: 11}, Amount: 20},
+	} {
+		if got := g.bills[user]; !slices.Equal(got, core.Bill{want}) {
+			t.Errorf("user %d: got %+v, want %+v", user, got, want)
+		}
+	}
+	if l.Embedder(nil, "x", 1) != nil || l.Transcriber(nil, "x") != nil || l.Speaker(nil, "x") != nil {
 		t.Error("a missing provider was wrapped")
 	}
 }

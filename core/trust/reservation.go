@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -229,18 +230,20 @@ func busy(err error) error {
 	return &core.ModelError{Kind: core.ModelDown, Err: err}
 }
 
-// Embedder returns an embedder whose calls the ledger counts, and charges to a user; 0: to nobody. Nil stays nil.
-func (l *Ledger) Embedder(e core.Embedder, user core.UserID) core.Embedder {
+// Embedder returns the embedder of a model whose calls the ledger counts, and charges to a user; 0: to nobody. Nil stays
+// nil.
+func (l *Ledger) Embedder(e core.Embedder, model string, user core.UserID) core.Embedder {
 	if e == nil {
 		return nil
 	}
-	return &countedEmbedder{l, e, user}
+	return &countedEmbedder{l, e, model, user}
 }
 
 type countedEmbedder struct {
 	ledger *Ledger
 	core.Embedder
-	user core.UserID
+	model string
+	user  core.UserID
 }
 
 // Embed reserves the tokens of the texts before it calls the embedder.
@@ -255,10 +258,11 @@ func (e *countedEmbedder) Embed(ctx context.Context, texts []string) ([][]float3
 	}
 	out, err := e.Embedder.Embed(ctx, texts)
 	if err != nil {
-		n = 0
+		give(nil)
+		return out, err
 	}
-	give(core.Usage{Prompt: n})
-	return out, err
+	give(core.SpentOn(core.ForEmbedding, e.model, core.Usage{Prompt: n}))
+	return out, nil
 }
 
 // Fingerprint returns that of the embedder.
@@ -269,33 +273,38 @@ type Speaker interface {
 	Speak(ctx context.Context, s core.Speech) ([]byte, error)
 }
 
-// Speaker returns a speaker whose calls the ledger counts, and charges to the user of the answer. Nil stays nil.
-func (l *Ledger) Speaker(s Speaker) Speaker {
+// Speaker returns the speaker of a model whose calls the ledger counts, and charges to the user of the answer. Nil stays
+// nil.
+func (l *Ledger) Speaker(s Speaker, model string) Speaker {
 	if s == nil {
 		return nil
 	}
-	return &countedSpeaker{l, s}
+	return &countedSpeaker{l, s, model}
 }
 
 type countedSpeaker struct {
 	ledger *Ledger
 	Speaker
+	model string
 }
 
 // Speak reserves the tokens of the text and of its sound before it calls the speaker. Speech
 // has about 15 characters a second.
 func (s *countedSpeaker) Speak(ctx context.Context, x core.Speech) ([]byte, error) {
 	n := s.ledger.Tokens.Count(x.Text)
-	give, err := s.ledger.takeFor(ctx, x.User, n+utf8.RuneCountInString(x.Text))
+	letters := utf8.RuneCountInString(x.Text)
+	give, err := s.ledger.takeFor(ctx, x.User, n+letters)
 	if err != nil {
 		return nil, err
 	}
 	data, err := s.Speaker.Speak(ctx, x)
 	if err != nil {
-		give(core.Usage{})
+		give(nil)
 		return nil, err
 	}
-	give(core.Usage{Prompt: n, Completion: len(data)/bytesPerToken + 1})
+	bill := core.SpentOn(core.ForSpoken, s.model, core.Usage{Prompt: n, Completion: len(data)/bytesPerToken + 1})
+	bill[0].Amount = letters
+	give(bill)
 	return data, nil
 }
 
@@ -304,18 +313,19 @@ type Transcriber interface {
 	Transcribe(ctx context.Context, r core.Recording) (string, error)
 }
 
-// Transcriber returns a transcriber whose calls the ledger counts, and charges to the user
-// of the recording. Nil stays nil.
-func (l *Ledger) Transcriber(t Transcriber) Transcriber {
+// Transcriber returns the transcriber of a model whose calls the ledger counts, and charges to the user of the recording.
+// Nil stays nil.
+func (l *Ledger) Transcriber(t Transcriber, model string) Transcriber {
 	if t == nil {
 		return nil
 	}
-	return &countedTranscriber{l, t}
+	return &countedTranscriber{l, t, model}
 }
 
 type countedTranscriber struct {
 	ledger *Ledger
 	Transcriber
+	model string
 }
 
 // bytesPerToken is the size of a recording that counts as a token: a second of speech in the
@@ -331,9 +341,11 @@ func (t *countedTranscriber) Transcribe(ctx context.Context, r core.Recording) (
 	}
 	said, err := t.Transcriber.Transcribe(ctx, r)
 	if err != nil {
-		give(core.Usage{})
+		give(nil)
 		return said, err
 	}
-	give(core.Usage{Prompt: n, Completion: t.ledger.Tokens.Count(said)})
+	bill := core.SpentOn(core.ForHeard, t.model, core.Usage{Prompt: n, Completion: t.ledger.Tokens.Count(said)})
+	bill[0].Amount = int(math.Ceil(r.Duration.Seconds()))
+	give(bill)
 	return said, nil
 }

@@ -53,7 +53,31 @@ func TestEmbeddings_findAParaphrase(t *testing.T) {
 			!strings.Contains(got, `"mode":"hybrid"`) {
 			t.Errorf("got %q", got)
 		}
+		usageAddsUp(t, w, l, g)
 	})
+}
+
+// usageAddsUp checks that an answer, a summary, a task and vectors each stand under their purpose in what calls took,
+// and that the parts of each day add up to its tokens.
+func usageAddsUp(t *testing.T, w *e2etest.Week, l *e2etest.Ledger, g *e2etest.Gateway) {
+	t.Helper()
+	w.Ask("/task in 10 minutes say 3 words")
+	w.Set(w.Now().Add(10*time.Minute + time.Second))
+	if got := w.Receive().Text; got != "word1 word2 word3" {
+		t.Errorf("the task said %q", got)
+	}
+	w.Settle(l, g)
+	for purpose, model := range map[string]string{"answer": "emulated", "summary": "emulated", "task": "emulated", "embedding": "second"} {
+		l.Until(`SELECT COUNT(*) FROM (SELECT purpose FROM usage_parts WHERE calls > 0 AND prompt > 0 AND purpose = '`+purpose+
+			`' AND model = '`+model+`' GROUP BY purpose) one`, 1, g)
+	}
+	if n := l.Count(`SELECT COUNT(*) FROM usage u WHERE u.prompt + u.cached + u.completion <> (SELECT COALESCE(SUM(p.prompt + p.cached + p.completion), 0)
+		FROM usage_parts p WHERE p.user_id = u.user_id AND p.day = u.day)`); n != 0 {
+		t.Errorf("the parts of %d days do not add up to their tokens", n)
+	}
+	if got := w.Ask("/usage").Text; !strings.Contains(got, "Search by meaning ") || !strings.Contains(got, "price unknown") {
+		t.Errorf("what the month took: %q", got)
+	}
 }
 
 // Invalid vectors affect only the search by meaning for their texts, never an answer or the search

@@ -18,6 +18,11 @@ var administers = []deed{
 	{"", "main form button", fresh("document.querySelector('.finding')"), false},
 	{"/admin", "#deliveries form button", "document.querySelector('#toast').innerText", false},
 	{"/admin", "#jobs form button", "document.querySelector('#toast').innerText", false},
+	{"/admin", "#usage .months a[rel=prev]", "location.search.includes('month=') && document.querySelector('#usage .months a[rel=next]')", false},
+	{"", "#usage .months a[rel=next]", "!document.querySelector('#usage .months a[rel=next]')", false},
+	{"/admin", "#usage details > summary", "document.querySelector('#usage details[open] table').checkVisibility()", false},
+	{"/admin", "#usage table a", fresh("document.querySelector('#usage-purposes')"), true},
+	{"", ".crumb a", fresh("document.querySelector('#usage .months')"), false},
 	{"/admin", "#check button", fresh("document.querySelector('.finding')"), false},
 }
 

@@ -75,7 +75,7 @@ func (v *gallery) stay(p *e2etest.Tab) {
 	p.Send(onThePage[0][0][:strings.Index(onThePage[0][0], "\n")])
 	p.Sees(".entry.agent", "bench")
 	own := "/m/" + e2etest.Js[string](p, "[...document.querySelectorAll('.entry.user.said')].pop().id.slice(1)")
-	v.pages = append(v.pages, own+"/edit", own+"/unsend", "/commands", "/admin/audit", "/settings/export", "/offline")
+	v.pages = append(v.pages, own+"/edit", own+"/unsend", "/commands", "/admin/audit", "/admin/users/1/usage", "/settings/export", "/offline")
 	p.Open(v.pages[10])
 	p.Press("main", "Remember")
 	p.Sees("#toast", "Remembered.")

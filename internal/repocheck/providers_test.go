@@ -54,10 +54,10 @@ func TestProviders_areAskedThroughTheLedger(t *testing.T) {
 		t.Errorf("only %d places were seen", seen)
 	}
 	for file, counts := range map[string][]string{
-		"core/engine/models.go":    {"return e.Ledger.Model(m), nil", "return e.Ledger.Transcriber(t)", "return e.Ledger.Speaker(s)"},
+		"core/engine/models.go":    {"return e.Ledger.Model(m), nil", "return e.Ledger.Transcriber(t, ", "return e.Ledger.Speaker(s, "},
 		"core/engine/engine.go":    {"chat, err := e.models(c.LLM)"},
 		"core/engine/features.go":  {"m, err = e.models(llm)", "NewEmbedders(e.Process, e.Ledger)"},
-		"core/engine/embedders.go": {"return e.ledger.Embedder(one, user)", "return e.ledger.Embedder(e.system, 0)"},
+		"core/engine/embedders.go": {"return e.ledger.Embedder(one, ", "return e.ledger.Embedder(e.system, "},
 	} {
 		b, err := os.ReadFile(file)
 		for _, want := range counts {

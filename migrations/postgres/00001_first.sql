@@ -403,6 +403,22 @@ CREATE TABLE usage (
 );
 CREATE INDEX usage_day ON usage (day, user_id);
 
+-- The same tokens by the model that answered, and by what for. amount is what speech is
+-- measured in: seconds that were heard, or characters that were spoken.
+CREATE TABLE usage_parts (
+	user_id    bigint NOT NULL,
+	day        text   NOT NULL,
+	model      text   NOT NULL,
+	purpose    text   NOT NULL,
+	calls      bigint NOT NULL,
+	prompt     bigint NOT NULL,
+	cached     bigint NOT NULL,
+	completion bigint NOT NULL,
+	amount     bigint NOT NULL,
+	PRIMARY KEY (user_id, day, model, purpose)
+);
+CREATE INDEX usage_parts_day ON usage_parts (day, user_id);
+
 CREATE TABLE once (
 	user_id bigint NOT NULL,
 	key     text   NOT NULL,

@@ -386,6 +386,22 @@ CREATE TABLE usage (
 ) WITHOUT ROWID;
 CREATE INDEX usage_day ON usage (day, user_id);
 
+-- The same tokens by the model that answered, and by what for. amount is what speech is
+-- measured in: seconds that were heard, or characters that were spoken.
+CREATE TABLE usage_parts (
+	user_id    bigint NOT NULL,
+	day        text   NOT NULL,
+	model      text   NOT NULL,
+	purpose    text   NOT NULL,
+	calls      bigint NOT NULL,
+	prompt     bigint NOT NULL,
+	cached     bigint NOT NULL,
+	completion bigint NOT NULL,
+	amount     bigint NOT NULL,
+	PRIMARY KEY (user_id, day, model, purpose)
+) WITHOUT ROWID;
+CREATE INDEX usage_parts_day ON usage_parts (day, user_id);
+
 CREATE TABLE once (
 	user_id bigint NOT NULL,
 	key     text   NOT NULL,
@@ -891,6 +907,8 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
 	('turns', 'turns_running', '50 1 1'),
 	('usage', 'usage', '300000 300 1'),
 	('usage', 'usage_day', '300000 800 1'),
+	('usage_parts', 'usage_parts', '1200000 1200 4 2 1'),
+	('usage_parts', 'usage_parts_day', '1200000 3200 4 2 1'),
 	('users', 'users', '1000 1'),
 	('users', 'users_behind', '100 1'),
 	('users', 'users_own', '10 1'),

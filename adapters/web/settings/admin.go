@@ -30,6 +30,7 @@ func (r *Room) adminRoutes() []web.Route {
 		{Pattern: "GET /admin/audit", Serve: r.auditPage},
 		{Pattern: "GET /admin/{section}", Serve: r.adminSection},
 		{Pattern: "POST /admin/requests", Serve: r.decide},
+		{Pattern: "GET /admin/users/{id}/usage", Serve: r.usageOfPerson},
 		{Pattern: "POST /admin/users/{id}/link", Serve: r.signInLink},
 		{Pattern: "POST /admin/deliveries/{user}/{id}/retry", Serve: r.retryDelivery},
 		{Pattern: "POST /admin/jobs/{user}/{id}/retry", Serve: r.retryJob},
@@ -66,16 +67,16 @@ func (r *Room) adminSection(v *web.Visit) error { return toSection(v, "/admin", 
 
 func (r *Room) adminPage(v *web.Visit) error {
 	page, called := adminView{Sections: adminSections(v)}, r.names(v)
-	used, err := r.Store.UsageDays(v.Context(), 0, usageFrom(v), v.Today.Label)
-	if err != nil {
-		return fmt.Errorf("read usage: %w", err)
+	var bills map[core.UserID]core.Bill
+	var err error
+	if page.Usage, bills, err = r.adminUsage(v, called); err != nil {
+		return err
 	}
-	page.Usage = r.adminUsage(v, used, called)
 	var shown []core.User
 	if shown, page.People, err = r.somePeople(v); err != nil {
 		return err
 	}
-	if page.Users, err = r.shownUsers(v, shown, used); err != nil {
+	if page.Users, err = r.shownUsers(v, shown, bills); err != nil {
 		return err
 	}
 	if page.Requests, err = r.requests(v, shown); err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	effects "github.com/everthread/everthread/core/effect"
-	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text/i18n"
 )
 
@@ -139,11 +138,7 @@ type shownUser struct {
 	Owner, Paused                       bool
 }
 
-func (r *Room) shownUsers(v *web.Visit, users []core.User, used []store.UsageDay) ([]shownUser, error) {
-	sums := map[core.UserID]store.UsageDay{}
-	for _, d := range used {
-		sums[d.User] = plus(sums[d.User], d)
-	}
+func (r *Room) shownUsers(v *web.Visit, users []core.User, bills map[core.UserID]core.Bill) ([]shownUser, error) {
 	var out []shownUser
 	for _, u := range users {
 		ids, err := r.Store.Identities(v.Context(), u.ID)
@@ -158,10 +153,9 @@ func (r *Room) shownUsers(v *web.Visit, users []core.User, used []store.UsageDay
 				last = i.LastUsed
 			}
 		}
-		s := sums[u.ID].Usage
 		out = append(out, shownUser{ID: u.ID, Name: called(u), Addresses: cmp.Or(strings.Join(at, ", "),
 			say(v.Lang).Admin.NoAddress), Used: lastUsed(v, last),
-			Tokens: i18n.Number(v.Lang, s.Prompt+s.Completion), Cost: r.money(v, s), Owner: u.Role == core.RoleOwner,
+			Tokens: i18n.Number(v.Lang, bills[u.ID].Total().Tokens()), Cost: r.cost(v, bills[u.ID]), Owner: u.Role == core.RoleOwner,
 			Paused: u.Settings.Paused})
 	}
 	return out, nil

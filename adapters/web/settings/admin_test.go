@@ -75,20 +75,21 @@ func TestAdmin_seesWorkAndNoWords(t *testing.T) {
 	f := newOffice(t)
 	p, bob := f.Ana.SignedIn(), f.Bob
 	p.Get("/admin").Wants(t, 200, "Everything was delivered.", "Nothing failed.",
-		"Nothing was used in the last thirty days.")
+		"Nothing was used in January 2026.")
 	bob.Talks("secret question", "secret answer")
 	bob.Deliver(core.DeliveryFailed, "the bot was blocked")
 	bob.Keeps("secret theme", core.ItemFact, "secret item")
 	bob.Sums("## Summary\nsecret summary", false)
 	dead := bob.Dies("the model answered 400")
-	bob.Spends("2026-01-31", core.Usage{Prompt: 2_000_000, Completion: 500_000})
-	p.Spends("2026-01-30", core.Usage{Prompt: 100})
+	bob.Spends("2026-01-31", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 2_000_000, Completion: 500_000}))
+	p.Spends("2026-01-30", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 100}))
 	f.health = map[string]error{"telegram": nil, "whatsapp_agent:7": errors.New("the key is dead; make a new one")}
 	f.Clock.Pass(3 * time.Hour)
 	a := p.Get("/admin")
 	a.Wants(t, 200, "Bob", "answer · Telegram", "failed", "the bot was blocked", "3 hours ago", "Vectors",
 		"the model answered 400", "fine", "the key is dead; make a new one", "2,500,000", "4.00", "EUR",
-		`<span class="dot c0"></span>Bob`, `<span class="dot c1"></span>Ana`, "no address yet"[:2])
+		`<span class="dot c0"></span><bdi>Bob</bdi>`, `<span class="dot c1"></span><bdi>Ana</bdi>`,
+		fmt.Sprintf(`<a href="/admin/users/%d/usage"><bdi>Bob</bdi></a>`, bob.User.ID), "no address yet"[:2])
 	a.Lacks(t, "secret")
 	failed, err := f.Store.Deliveries(f.Context, store.DeliveryQuery{User: bob.User.ID, Limit: 10})
 	f.Must(err)
@@ -108,6 +109,25 @@ func TestAdmin_seesWorkAndNoWords(t *testing.T) {
 			t.Errorf("%s answered %d", path, s)
 		}
 	}
+}
+
+func TestAdmin_usageOfOnePerson(t *testing.T) {
+	t.Parallel()
+	f := newOffice(t)
+	p, bob := f.Ana.SignedIn(), f.Bob
+	bob.Talks("secret question", "secret answer")
+	bob.Spends("2026-01-31", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 2_000_000, Completion: 500_000}))
+	bob.Spends("2025-12-02", core.SpentOn(core.ForEmbedding, "vectors", core.Usage{Prompt: 60}))
+	p.Spends("2026-01-30", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 123_456}))
+	at := fmt.Sprintf("/admin/users/%d/usage", bob.User.ID)
+	a := p.Get(at)
+	a.Wants(t, 200, "Usage of Bob", "2,500,000", "4.00\u00a0EUR", `href="`+at+`?month=2025-12#usage"`)
+	a.Lacks(t, "secret", "123,456")
+	p.Get(at+"?month=2025-12").Wants(t, 200, "60 tokens in 1 call: price unknown", "Search by meaning", "vectors")
+	for _, id := range []string{"999", "x", "-1", "0"} {
+		p.Get("/admin/users/"+id+"/usage").Wants(t, http.StatusNotFound)
+	}
+	f.Bob.SignedIn().Get(at).Wants(t, http.StatusNotFound)
 }
 
 func TestAdmin_signInLinkIsShownOnce(t *testing.T) {

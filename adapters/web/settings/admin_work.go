@@ -21,7 +21,6 @@ import (
 const (
 	deliveriesShown = 50
 	jobsShown       = 50
-	chartUsers      = 5 // users with a colour of their own
 )
 
 // shownDelivery is a delivery that did not arrive, without its text.
@@ -133,64 +132,4 @@ func queueName(v *web.Visit, queue string) string {
 
 func (r *Room) retryJob(v *web.Visit) error {
 	return retried(v, "jobs", say(v.Lang).Admin.Revived, r.Store.Revive)
-}
-
-type adminUsage struct {
-	Chart      chart
-	People     []adminUsed
-	Sum        usageDay
-	Cost, None bool
-}
-
-type adminUsed struct {
-	Day, Who, Tokens, Turns, Cost string
-}
-
-func (r *Room) adminUsage(v *web.Visit, used []store.UsageDay, called func(core.UserID) string) adminUsage {
-	page := adminUsage{Cost: r.Prices.known(), None: len(used) == 0}
-	class := map[core.UserID]int{}
-	var names []legend
-	for i, u := range heaviest(used) {
-		class[u] = min(i, chartUsers)
-		switch {
-		case i < chartUsers:
-			names = append(names, legend{i, called(u)})
-		case i == chartUsers:
-			names = append(names, legend{i, say(v.Lang).Admin.Others})
-		}
-	}
-	var sum store.UsageDay
-	days := map[string][]store.UsageDay{}
-	for _, d := range used {
-		if days[d.Day] == nil {
-			days[d.Day] = make([]store.UsageDay, chartUsers+1)
-		}
-		days[d.Day][class[d.User]] = plus(days[d.Day][class[d.User]], d)
-		sum = plus(sum, d)
-	}
-	values := map[string][]int{}
-	for _, day := range slices.Sorted(maps.Keys(days)) {
-		for i, d := range days[day] {
-			tokens := d.Usage.Prompt + d.Usage.Completion
-			values[day] = append(values[day], tokens)
-			if tokens > 0 {
-				page.People = append(page.People, adminUsed{v.DayName(day), names[i].Name, i18n.Number(v.Lang, tokens),
-					i18n.Number(v.Lang, d.Turns), r.money(v, d.Usage)})
-			}
-		}
-	}
-	page.Sum = r.usageRow(v, sum, v.Words.Total)
-	page.Chart = r.chart(v, usageFrom(v), values, 0, say(v.Lang).Admin.Usage)
-	page.Chart.Legend = names
-	return page
-}
-
-func heaviest(used []store.UsageDay) []core.UserID {
-	sums := map[core.UserID]int{}
-	for _, d := range used {
-		sums[d.User] += d.Usage.Prompt + d.Usage.Completion
-	}
-	return slices.SortedFunc(maps.Keys(sums), func(a, b core.UserID) int {
-		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))
-	})
 }

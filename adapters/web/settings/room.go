@@ -39,11 +39,11 @@ type Options struct {
 	Inspector  Inspector // for the owner's page
 	Setup      Setup
 
-	Prices       Prices // of the model's tokens
-	TokensPerDay int    // budget of a user; 0: unlimited
-	Summaries    string // for people who chose none: home, all or off
-	Strategy     string // for people who chose none
-	Voice        bool   // replies can be spoken
+	Prices       core.PriceList // of all models
+	TokensPerDay int            // budget of a user; 0: unlimited
+	Summaries    string         // for people who chose none: home, all or off
+	Strategy     string         // for people who chose none
+	Voice        bool           // replies can be spoken
 	// Models lists the models that a person may choose, the default first; nil: none.
 	Models func(user core.UserID) []core.ModelChoice
 
@@ -104,6 +104,8 @@ type Store interface {
 	APIKeys(ctx context.Context, user core.UserID) ([]core.APIKey, error)
 	RevokeAPIKey(ctx context.Context, user core.UserID, id int64) error
 	UsageDays(ctx context.Context, user core.UserID, from, through string) ([]store.UsageDay, error)
+	UsageParts(ctx context.Context, user core.UserID, from, through string) ([]store.UsagePart, error)
+	UsageSums(ctx context.Context, from, through string) (map[core.UserID]core.Bill, error)
 	EmbeddingCounts(ctx context.Context, user core.UserID, config string) (map[string]int, error)
 	EmbeddingFaults(ctx context.Context, user core.UserID) ([]store.EmbeddingFault, error)
 	Reembed(ctx context.Context, user core.UserID, config string, dry bool, now time.Time) (int, error)
@@ -168,12 +170,6 @@ type Engine interface {
 	Traces(ctx context.Context, user core.UserID, text string) (found []store.Trace, files bool, err error)
 }
 
-// Prices are the prices of a million tokens; zero: not known.
-type Prices struct {
-	Prompt, Cached, Completion float64
-	Currency                   string
-}
-
 // Inspector checks the gateway for its owner, as `everthread doctor` does.
 type Inspector interface {
 	// CheckChannel checks everything that an enabled channel needs, until ctx ends. It
@@ -221,6 +217,7 @@ type texts struct {
 	Standing    standingWords
 	Connect     connectWords
 	Settings    settingsWords
+	Usage       usageWords
 	Admin       adminWords
 	Setup       setupWords
 }
@@ -305,12 +302,10 @@ type settingsWords struct {
 	SessionsEndHint, SessionsKeys string
 
 	// Usage and data.
-	Usage, UsageLead, UsageNone, UsageTable, UsageDay, UsageRead, UsageCached, UsageWritten, UsageTurns, UsageCost,
-	UsageLimit, Data, Export, ExportLead, ExportDo, ExportBusy, Delete, DeleteLead, DeleteOwner, DeleteTitle, DeleteWord,
+	Usage, Data, Export, ExportLead, ExportDo, ExportBusy, Delete, DeleteLead, DeleteOwner, DeleteTitle, DeleteWord,
 	DeleteDo, Gone, GoneLead string
-	UsageToday, UsageBudget, UsageTasks string // UsageToday: number; UsageBudget: number, number; UsageTasks: number
-	ExportAbout, ExportAboutFiles       string // ExportAbout: messages; ExportAboutFiles: messages, files, size
-	DeleteType, DeleteWrong             string // DeleteType, DeleteWrong: word
+	ExportAbout, ExportAboutFiles string // ExportAbout: messages; ExportAboutFiles: messages, files, size
+	DeleteType, DeleteWrong       string // DeleteType, DeleteWrong: word
 
 	// Account deletion.
 	Leave, LeaveLead, LeaveBreaks, LeaveCount, LeaveRows, LeaveFiles, LeaveClean, LeaveLook, GoneProof, GoneBackups,
@@ -328,18 +323,28 @@ type settingsWords struct {
 	Places                  map[string]string
 }
 
+type usageWords struct {
+	Lead, LeadAll, Prices, Table, ByPurpose, ByModel, ByPerson, Purpose, Model, Person, Day, Calls, Read, Cached, Written,
+	Tokens, Turns, Cost, Limit, Compare string
+	CompareHint          string       // cost
+	Today, Budget, Tasks string       // Today: number; Budget: number, number; Tasks: number
+	None                 string       // month
+	Sum, SumCost         string       // tokens, calls; SumCost: with the cost
+	CallsOf              i18n.Counted // number
+	Of                   string       // name
+}
+
 type adminWords struct {
 	Waits i18n.Counted // number
 	Title, Lead, Requests, RequestsNone, RequestsHint, NewUser, As, CallThem, Approve, Approved, Deny, DenyHint, Denied,
 	CodeGone, Taken, Users, UsersHint, Owner, Paused, NoAddress, Tokens, LinkMake, LinkTitle, LinkMore, Channels, Fine,
 	Deliveries, DeliveriesNone, DeliveriesHint, Retry, Resent, Who, Jobs, JobsHint, Queue, Ready, Running, Waiting, Dead,
-	Oldest, JobsNone, DeadTitle, DeadNone, Attempts, Revived, Usage, UsageHint, UsageNone, UsageTable, Others, Prices,
+	Oldest, JobsNone, DeadTitle, DeadNone, Attempts, Revived, Usage, Others,
 	Parked, Check, CheckHint, CheckDo, CheckAgain, CheckRuns, CheckFine, CheckLate, Okay, Problem, Audit, AuditLead,
 	AuditNone, AuditOlder, AuditNewest, AuditWhen, AuditWhat, AuditThrough, SetupOff, SetupCheck, Kept, UsersSearch,
 	UsersNone, UsersBefore, UsersAfter string
 	Asked, Until         string       // Asked: how long ago; Until: time
 	LinkLead             string       // name, minutes
-	UsageSum             string       // number, number
 	CheckWrong           i18n.Counted // number
 	AuditIdentity        string       // number
 	KeptSizes, KeptFiles string       // KeptSizes: size, size; KeptFiles: size

@@ -17,13 +17,9 @@ import (
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
-	"github.com/everthread/everthread/core/store"
-	"github.com/everthread/everthread/core/text/i18n"
-	"github.com/everthread/everthread/core/text/times"
 )
 
 const (
-	usageDays     = 30        // days of usage shown
 	exportTime    = time.Hour // until a client must have read an export
 	exportsAtOnce = 8         // of everybody
 )
@@ -35,90 +31,6 @@ func (r *Room) dataRoutes() []web.Route {
 		{Pattern: "POST /settings/delete", Serve: r.deleteMe},
 		{Pattern: "POST /settings/data", Serve: r.traces},
 	}
-}
-
-type usageView struct {
-	Chart        chart
-	Days         []usageDay
-	Sum          usageDay
-	Cost         bool
-	Today, Limit string
-	Used, Budget int // of today; Budget 0: unlimited
-	None         bool
-}
-
-type usageDay struct{ Day, Read, Cached, Written, Turns, Cost string }
-
-func (r *Room) fillUsage(v *web.Visit, page *settingsView) error {
-	from := usageFrom(v)
-	all, err := r.Store.UsageDays(v.Context(), v.User.ID, from, v.Today.Label)
-	if err != nil {
-		return fmt.Errorf("read usage: %w", err)
-	}
-	p := &page.Usage
-	p.Cost, p.None, p.Budget = r.Prices.known(), len(all) == 0, r.TokensPerDay
-	var sum store.UsageDay
-	var tasks int
-	values := map[string][]int{}
-	for _, d := range all {
-		p.Days = append(p.Days, r.usageRow(v, d, v.DayName(d.Day)))
-		sum = plus(sum, d)
-		values[d.Day] = []int{d.Usage.Prompt + d.Usage.Completion}
-		if d.Day == v.Today.Label {
-			p.Used, tasks = d.Usage.Prompt+d.Usage.Completion, d.Tasks
-		}
-	}
-	p.Sum = r.usageRow(v, sum, v.Words.Total)
-	p.Today = fmt.Sprintf(say(v.Lang).Settings.UsageToday, i18n.Number(v.Lang, p.Used))
-	if p.Budget > 0 {
-		p.Today = fmt.Sprintf(say(v.Lang).Settings.UsageBudget, i18n.Number(v.Lang, p.Used), i18n.Number(v.Lang, p.Budget))
-	}
-	if tasks > 0 {
-		p.Today += " " + fmt.Sprintf(say(v.Lang).Settings.UsageTasks, i18n.Number(v.Lang, tasks))
-	}
-	p.Chart = r.chart(v, from, values, p.Budget, say(v.Lang).Settings.Usage)
-	return nil
-}
-
-// usageFrom returns the label of the first displayed day.
-func usageFrom(v *web.Visit) string {
-	today, err := time.Parse(time.DateOnly, v.Today.Label)
-	if err != nil {
-		return v.Today.Label
-	}
-	return today.AddDate(0, 0, 1-usageDays).Format(time.DateOnly)
-}
-
-func plus(a, b store.UsageDay) store.UsageDay {
-	a.Usage = a.Usage.Add(b.Usage)
-	a.Turns += b.Turns
-	return a
-}
-
-func (r *Room) usageRow(v *web.Visit, d store.UsageDay, name string) usageDay {
-	n := func(x int) string { return i18n.Number(v.Lang, x) }
-	return usageDay{name, n(d.Usage.Prompt), n(d.Usage.Cached), n(d.Usage.Completion), n(d.Turns), r.money(v, d.Usage)}
-}
-
-func (p Prices) known() bool { return p.Prompt > 0 || p.Cached > 0 || p.Completion > 0 }
-
-func (p Prices) of(u core.Usage) float64 {
-	return (float64(max(0, u.Prompt-u.Cached))*p.Prompt + float64(u.Cached)*p.Cached +
-		float64(u.Completion)*p.Completion) / 1e6
-}
-
-// money formats the cost of usage; empty: prices are not known.
-func (r *Room) money(v *web.Visit, u core.Usage) string {
-	p := r.Prices
-	if !p.known() {
-		return ""
-	}
-	cost := p.of(u)
-	s := i18n.Decimal(v.Lang, cost, 2)
-	if cost > 0 && cost < 0.01 {
-		s = "< " + i18n.Decimal(v.Lang, 0.01, 2)
-	}
-	return s + "\u00a0" + p.Currency
 }
 
 func (r *Room) fillData(v *web.Visit, page *settingsView) (err error) {
@@ -208,92 +120,4 @@ func (d *download) Write(b []byte) (int, error) {
 		d.begin = nil
 	}
 	return d.to.Write(b)
-}
-
-// chart is a bar chart of days, whose bars may be stacked. A table beside it holds the same numbers.
-type chart struct {
-	Label               string
-	Bars                []bar
-	Limit               string // height of the budget's line; empty: none
-	Top                 string // value at the upper edge
-	First, Middle, Last string // days
-	Legend              []legend
-}
-
-// bar is a rectangle in an area of 300 by 100.
-type bar struct {
-	X, Y, Height string
-	Class        int
-	Title        string
-}
-
-type legend struct {
-	Class int
-	Name  string
-}
-
-// Sizes of a chart: ten units for each of the days.
-const barStep, barHeight = 10, 100
-
-// chart returns the chart of values by day, from the day labelled from through today.
-// Each day has one value per stacked series.
-func (r *Room) chart(v *web.Visit, from string, values map[string][]int, limit int, label string) chart {
-	c := chart{Label: label}
-	start, err := time.Parse(time.DateOnly, from)
-	if err != nil {
-		return c
-	}
-	most := limit
-	for _, day := range values {
-		sum := 0
-		for _, n := range day {
-			sum += n
-		}
-		most = max(most, sum)
-	}
-	top := roundUp(most)
-	c.Top = i18n.Number(v.Lang, top)
-	if limit > 0 {
-		c.Limit = decimal(barHeight - float64(limit)*barHeight/float64(top))
-	}
-	for i := range usageDays {
-		label := start.AddDate(0, 0, i).Format(time.DateOnly)
-		c.Bars = append(c.Bars, stack(v, i, values[label], top, label)...)
-	}
-	name := func(i int) string { return shortDay(v, start.AddDate(0, 0, i)) }
-	c.First, c.Middle, c.Last = name(0), name(usageDays/2), name(usageDays-1)
-	return c
-}
-
-func stack(v *web.Visit, day int, values []int, top int, label string) []bar {
-	var out []bar
-	below := 0
-	for class, n := range values {
-		if n <= 0 {
-			continue
-		}
-		below += n
-		y := barHeight - float64(below)*barHeight/float64(top)
-		out = append(out, bar{X: strconv.Itoa(day*barStep + 1), Y: decimal(y),
-			Height: decimal(float64(n) * barHeight / float64(top)), Class: class, Title: v.DayName(label) + ": " +
-				i18n.Number(v.Lang, n)})
-	}
-	return out
-}
-
-func shortDay(v *web.Visit, t time.Time) string {
-	return times.DayOfMonth(t.Day(), v.Lang) + " " + times.MonthName(t.Month(), v.Lang)
-}
-
-func decimal(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
-
-// roundUp returns the next number that is easy to read.
-func roundUp(n int) int {
-	for step := 1; ; step *= 10 {
-		for _, k := range []int{10, 12, 15, 20, 25, 30, 40, 50, 60, 80} {
-			if n <= k*step {
-				return k * step
-			}
-		}
-	}
 }

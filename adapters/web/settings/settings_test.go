@@ -90,7 +90,7 @@ func TestSettings_modelsAndAllowedTools(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t, func(o *Options) {
 		o.Models = func(core.UserID) []core.ModelChoice {
-			return []core.ModelChoice{{Model: "large", Prompt: 2.5, Completion: 10, Currency: "USD"}, {Name: "home", Model: "qwen"}}
+			return []core.ModelChoice{{Model: "large", Prices: core.Prices{Prompt: 2.5, Completion: 10, Currency: "USD"}}, {Name: "home", Model: "qwen"}}
 		}
 	})
 	p := f.Ana.SignedIn()
@@ -280,19 +280,54 @@ func TestUsage_againstTheBudget(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
-	p.Get("/settings").Wants(t, 200, "Nothing was used in the last thirty days.", "Today: 0 of 5,000 tokens.")
-	p.Spends("2026-01-31", core.Usage{Prompt: 3000, Cached: 1000, Completion: 500})
-	p.Spends("2026-01-02", core.Usage{Prompt: 1000})
-	p.Spends("2026-01-01", core.Usage{Prompt: 777777}) // too old
-	f.Bob.Spends("2026-01-31", core.Usage{Prompt: 999999})
+	p.Get("/settings").Wants(t, 200, "Nothing was used in January 2026.", "Today: 0 of 5,000 tokens.")
+	p.Spends("2026-01-31", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 3000, Cached: 1000, Completion: 500}))
+	p.Spends("2026-01-02", core.SpentOn(core.ForSummary, "small", core.Usage{Prompt: 1000}))
+	p.Spends("2025-12-31", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 777777})) // of another month
+	f.Bob.Spends("2026-01-31", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 999999}))
 	a := p.Get("/settings")
-	a.Wants(t, 200, "Today: 3,500 of 5,000 tokens.", "2 January", "31 January",
-		`<td class="n">3,000</td><td class="n">1,000</td><td class="n">500</td>`, "0.01", "EUR",
-		"<title>Today: 3,500</title>", `class="limit" d="M0 0.00h300"`,
-		`<rect class="c0" x="291" y="30.00" width="8" height="70.00">`)
+	a.Wants(t, 200, "Today: 3,500 of 5,000 tokens.", "1 January", "31 January", "4,500 tokens in 2 calls: &lt; 0.01\u00a0EUR, in part unknown.",
+		`<td class="n">1</td><td class="n">3,000</td><td class="n">1,000</td><td class="n">500</td></tr>`, "price unknown",
+		"<title>Today, Answers: 3,500</title>", `class="limit" d="M0 0.00h310"`,
+		`<rect class="c0" x="301" y="30.00" width="8" height="70.00">`, `<rect class="c2" x="11" `)
 	a.Lacks(t, "777,777", "999,999")
 	f.room.TokensPerDay = 0
 	p.Get("/settings").Wants(t, 200, "Today: 3,500 tokens.")
+}
+
+func TestUsage_ofAnotherMonth(t *testing.T) {
+	t.Parallel()
+	f := newOffice(t)
+	p := f.Ana.SignedIn()
+	p.Spends("2025-12-31", core.SpentOn(core.ForTask, "large", core.Usage{Prompt: 1_000_000, Completion: 500_000}))
+	p.Spends("2026-01-01", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 777_777}))
+	a := p.Get("/settings?month=2025-12")
+	a.Wants(t, 200, "1,500,000 tokens in 1 call", "3.00\u00a0EUR", `rel="prev" href="/settings?month=2025-11#usage"`,
+		`rel="next" href="/settings?month=2026-01#usage"`, "<b>December 2025</b>")
+	a.Lacks(t, "777,777")
+	p.Get("/settings?month=2025-11").Wants(t, 200, "Nothing was used in November 2025.")
+	for _, wrong := range []string{"2026-02", "1999-01", "x"} { // the current month instead
+		a := p.Get("/settings?month=" + wrong)
+		a.Wants(t, 200, "777,777", `rel="prev" href="/settings?month=2025-12#usage"`)
+		a.Lacks(t, `rel="next"`)
+	}
+}
+
+func TestUsage_withOtherModels(t *testing.T) {
+	t.Parallel()
+	f := newOffice(t)
+	f.room.Models = func(core.UserID) []core.ModelChoice {
+		return []core.ModelChoice{{Model: "large", Prices: core.Prices{Prompt: 1, Cached: 0.1, Completion: 4, Currency: "EUR"}},
+			{Name: "cheap", Model: "mini", Prices: core.Prices{Prompt: 0.25, Completion: 2, Currency: "USD"}},
+			{Name: "home", Model: "qwen"}}
+	}
+	p := f.Ana.SignedIn()
+	p.Spends("2026-01-30", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 4_000_000, Cached: 3_000_000, Completion: 500_000}))
+	p.Spends("2026-01-30", core.SpentOn(core.ForSummary, "mini", core.Usage{Prompt: 8_000_000}))
+	p.Get("/settings").Wants(t, 200, "With another model",
+		`<bdi>large</bdi></th><td class="n">3.30`+"\u00a0EUR</td>",        // 1 + 0.3 + 2
+		`<bdi>mini (cheap)</bdi></th><td class="n">2.00`+"\u00a0USD</td>", // 1 + 1; no price for the cache of its own
+		`<bdi>qwen (home)</bdi></th><td class="n">price unknown</td>`)
 }
 
 func TestExport_allCanBeTakenAway(t *testing.T) {

@@ -91,7 +91,7 @@ func (f *office) options(t *testing.T, w *webtest.World) Options {
 	o.Memory = w.Memory
 	o.Standing = &standing.Standing{Store: st, Tokens: tokens.New(),
 		Settings: standing.Settings{MaxActive: 10, MaxTokens: 200}}
-	o.Prices = Prices{Prompt: 1, Cached: 0.1, Completion: 4, Currency: "EUR"}
+	o.Prices = core.PriceList{{Model: "large", Prices: core.Prices{Prompt: 1, Cached: 0.1, Completion: 4, Currency: "EUR"}}}
 	o.Embeddings = f.models
 	exporter := &export.Exporter{Store: st, Media: os.DirFS(o.MediaDir), Zone: webtest.Paris(), Now: o.Now}
 	f.engine = &fakeEngine{office: f, people: p,
@@ -372,12 +372,17 @@ func TestPages_golden(t *testing.T) {
 	f.Clock.Pass(time.Minute)
 	p.Keeps("", core.ItemFact, "Lives in Lyon")
 	p.On("whatsapp", "+33 6 12")
-	p.Spends("2026-01-31", core.Usage{Prompt: 3000, Cached: 1000, Completion: 500})
-	f.Bob.Spends("2026-01-30", core.Usage{Prompt: 900, Completion: 100})
+	p.Spends("2026-01-31", core.SpentOn(core.ForAnswer, "large-2025-08-06", core.Usage{Prompt: 3000, Cached: 1000, Completion: 500}))
+	p.Spends("2026-01-31", core.SpentOn(core.ForSummary, "mini", core.Usage{Prompt: 800, Completion: 200}))
+	spoken := core.SpentOn(core.ForSpoken, "voice", core.Usage{Prompt: 50, Completion: 100})
+	spoken[0].Amount = 210
+	p.Spends("2026-01-30", spoken)
+	f.Bob.Spends("2026-01-30", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 900, Completion: 100}))
 	p.APIKey("Open WebUI")
 	f.Bob.Dies("the model answered 400")
 	f.Clock.Pass(time.Hour)
-	for name, path := range map[string]string{"memory": "/memory", "settings": "/settings", "admin": "/admin"} {
+	for name, path := range map[string]string{"memory": "/memory", "settings": "/settings", "admin": "/admin",
+		"usage": "/admin/users/1/usage"} {
 		a := p.Get(path)
 		for pattern, with := range map[string]string{`<option value="[A-Z][A-Za-z_]+/[^"]*">`: "",
 			`<option value="(UTC|GMT|Etc/[^"]*|[A-Z][A-Za-z0-9-]+)">`: "", `et_[A-Za-z0-9]{4}`: "et_HINT",

@@ -310,10 +310,10 @@ func (p *Person) On(channel, name string) core.Identity {
 	return i
 }
 
-// Spends stores the person's usage on a day.
-func (p *Person) Spends(day string, u core.Usage) {
+// Spends stores what the person's calls took on a day.
+func (p *Person) Spends(day string, spent core.Bill) {
 	p.T.Helper()
-	p.Must(p.Store.Spend(p.Context, p.User.ID, day, u))
+	p.Must(p.Store.Spend(p.Context, p.User.ID, day, spent))
 }
 
 // APIKey stores an API key of the person.

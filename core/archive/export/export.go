@@ -33,6 +33,7 @@ type Store interface {
 	Identities(ctx context.Context, user core.UserID) ([]core.Identity, error)
 	Plans(ctx context.Context, user core.UserID) (store.Plans, error)
 	Audit(ctx context.Context, q store.AuditQuery) ([]audit.Row, error)
+	UsageParts(ctx context.Context, user core.UserID, from, through string) ([]store.UsagePart, error)
 }
 
 // Exporter writes exports. All fields are required.
@@ -65,7 +66,7 @@ func (e *Exporter) Write(ctx context.Context, w io.Writer, user core.UserID, pro
 	x := &export{Exporter: e, ctx: ctx, zip: zip.NewWriter(w), user: u, language: cmp.Or(u.Settings.Language, e.Language),
 		zone: u.Settings.Location(e.Zone), progress: progress, labels: map[core.SegmentID]string{}}
 	for _, part := range []func() error{x.readme, x.profile, x.days, x.threads, x.memory, x.standing, x.plans, x.audit,
-		x.pages, x.files} {
+		x.usage, x.pages, x.files} {
 		if err := part(); err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
@@ -227,6 +228,19 @@ func (x *export) audit() error {
 		return err
 	}
 	return lines(x, "audit.jsonl", rows)
+}
+
+func (x *export) usage() error {
+	parts, err := x.Store.UsageParts(x.ctx, x.user.ID, "0000-01-01", "9999-12-31")
+	if err != nil {
+		return err
+	}
+	out := make([]archive.ExportedUsage, len(parts))
+	for n, p := range parts {
+		out[n] = archive.ExportedUsage{Day: p.Day, Model: p.Model, Purpose: p.Purpose, Calls: p.Calls, Usage: p.Usage,
+			Amount: p.Amount}
+	}
+	return lines(x, "usage.jsonl", out)
 }
 
 // pages writes the text of documents, page by page.

@@ -126,6 +126,9 @@ func TestWrite_onlyAndAllOfAUser(t *testing.T) {
 	}
 	w.say(at, noon.Add(time.Hour), core.NewMessage{Text: "in the thread"})
 
+	if err := w.st.Spend(t.Context(), ada.ID, "2026-11-18", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 7, Completion: 2})); err != nil {
+		t.Fatal(err)
+	}
 	files := w.export(ada.ID, media)
 	for name, want := range map[string][]string{
 		"README.md": {"everything of Ada", "18 November 2026, 13:00 CET"},
@@ -138,6 +141,7 @@ func TestWrite_onlyAndAllOfAUser(t *testing.T) {
 		"loops.jsonl":        {"buy seeds"},
 		"standing.jsonl":     {`"text":"answer in one sentence"`},
 		"reminders.jsonl":    {`"text":"tea"`},
+		"usage.jsonl":        {`{"day":"2026-11-18","model":"large","purpose":"answer","calls":1,"prompt":7,"cached":0,"completion":2}`},
 		"profile.json":       {`"zone": "Europe/Paris"`, `"provider": "openai"`, `"channel": "telegram"`},
 		"media/" + path:      {"picture"},
 		"missing.txt":        {fmt.Sprintf("%d/9-9\n", ada.ID)},

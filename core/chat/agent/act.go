@@ -42,7 +42,7 @@ func (r *run) act(ctx context.Context, a answer) error {
 	}
 	wg.Wait()
 	for _, d := range results { // also of calls that were stopped
-		r.out.Usage = r.out.Usage.Add(d.Usage)
+		r.out.Spent = r.out.Spent.And(d.Spent)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -342,7 +342,7 @@ func (r *run) call(ctx context.Context, tool core.Tool, c core.ToolUse) done {
 	case strings.TrimSpace(d.Text) == "":
 		d.Text = "(no output)"
 	}
-	d.Usage = res.Usage
+	d.Spent = res.Spent
 	return d
 }
 

@@ -20,6 +20,7 @@ import (
 // the numbers without a meaning of 0 are required.
 type Request struct {
 	Model       core.Model
+	ModelName   string              // of calls whose answers do not name their model; may be empty
 	Messages    []core.ModelMessage // the prompt; not changed
 	CachePrefix int                 // as in core.ModelRequest
 	Tools       *Registry
@@ -109,8 +110,8 @@ type Outcome struct {
 	Model      string // that answered
 	Instead    bool   // a fallback answered
 	Steps      int    // calls of the model
-	Usage      core.Usage
-	Estimated  bool          // Usage is partly counted here, because the model did not report it
+	Spent      core.Bill
+	Estimated  bool          // Spent is partly counted here, because the model did not report it
 	FirstToken time.Duration // from the start to the first text or tool call
 	Effects    []core.Effect // of the tools, in the order of Messages
 	Reduced    []core.Reduction

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -78,6 +79,28 @@ func shown(messages []core.NewMessage) string {
 	return b.String()
 }
 
+func TestRun_countsCallsForTheirModel(t *testing.T) {
+	t.Parallel()
+	used := &core.Usage{Prompt: 9, Completion: 2}
+	for name, c := range map[string]struct {
+		task core.PlanID
+		want core.Purpose
+	}{"a message": {0, core.ForAnswer}, "a task": {7, core.ForTask}} {
+		m := llmtest.Replies(llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "wiki_search", `{"text":"x"}`)}, Model: "large", Usage: used},
+			llmtest.Reply{Text: "found", Model: "fallback", Usage: used})
+		req := request(m, registry(t, echo("wiki_search")))
+		req.Call.Task = c.task
+		out, err := Run(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := core.SpentOn(c.want, "large", *used).And(core.SpentOn(c.want, "fallback", *used))
+		if !slices.Equal(out.Spent, want) {
+			t.Errorf("%s: got %+v, want %+v", name, out.Spent, want)
+		}
+	}
+}
+
 func TestRun_withoutTools(t *testing.T) {
 	t.Parallel()
 	m := llmtest.Replies(llmtest.Reply{Text: " Good morning! ", Pieces: 3, Usage: &core.Usage{Prompt: 9, Completion: 2}})
@@ -91,8 +114,8 @@ func TestRun_withoutTools(t *testing.T) {
 	if out.Text != "Good morning!" || shown(out.Messages) != "assistant Good morning!|" || out.Messages[0].Tokens != 2 {
 		t.Errorf("outcome %+v", out)
 	}
-	if out.Usage != (core.Usage{Prompt: 9, Completion: 2}) || out.Estimated || out.Steps != 1 || out.Model != "scripted" {
-		t.Errorf("usage %+v of %s in %d", out.Usage, out.Model, out.Steps)
+	if out.Spent.Total() != (core.Usage{Prompt: 9, Completion: 2}) || out.Estimated || out.Steps != 1 || out.Model != "scripted" {
+		t.Errorf("usage %+v of %s in %d", out.Spent.Total(), out.Model, out.Steps)
 	}
 	if len(previews) < 2 || !strings.HasPrefix(previews[1], previews[0]) || previews[len(previews)-1] != "Good morning!" {
 		t.Errorf("previews %q", previews)
@@ -371,8 +394,8 @@ func TestUsage_summedOrEstimated(t *testing.T) {
 	if err != nil || !out.Estimated {
 		t.Fatal(out, err)
 	}
-	if out.Usage.Cached != 40 || out.Usage.Completion != 7 || out.Usage.Prompt <= 110 {
-		t.Errorf("usage %+v", out.Usage)
+	if out.Spent.Total().Cached != 40 || out.Spent.Total().Completion != 7 || out.Spent.Total().Prompt <= 110 {
+		t.Errorf("usage %+v", out.Spent.Total())
 	}
 }
 
@@ -415,8 +438,8 @@ func TestBudget_emptyAnswerIsNotTriedAgain(t *testing.T) {
 func TestUsage_failedCallTookNothing(t *testing.T) {
 	t.Parallel()
 	down := llmtest.Fail(&core.ModelError{Kind: core.ModelDown, Err: errors.New("no connection")})
-	if out, err := Run(t.Context(), request(llmtest.Replies(down), nil)); err == nil || out.Usage != (core.Usage{}) {
-		t.Errorf("%+v, %v", out.Usage, err)
+	if out, err := Run(t.Context(), request(llmtest.Replies(down), nil)); err == nil || out.Spent.Total() != (core.Usage{}) {
+		t.Errorf("%+v, %v", out.Spent.Total(), err)
 	}
 }
 

@@ -66,7 +66,7 @@ func (r *run) complete(ctx context.Context, tools []core.ToolSpec, limit int) (a
 	req.MaxTokens = limit
 	text, last, usage, err := r.stream(ctx, req, r.show)
 	if err == nil || usage != nil || text != "" || ctx.Err() != nil { // otherwise the answer had not begun
-		r.settle(usage, text)
+		r.settle(usage, text, last.Model)
 	}
 	if err != nil {
 		return answer{text: strings.TrimSpace(text)}, cmp.Or(ctx.Err(), err)
@@ -165,10 +165,10 @@ func (r *run) accept(calls []core.ToolCall) []core.ToolCall {
 	return out
 }
 
-// settle adds the usage of a completion, counted here if the model did not report it.
-func (r *run) settle(usage *core.Usage, text string) {
+// settle adds what a completion of a model took, counted here if the model did not report it.
+func (r *run) settle(usage *core.Usage, text, model string) {
 	if usage != nil {
-		r.out.Usage = r.out.Usage.Add(*usage)
+		r.spend(model, *usage)
 		return
 	}
 	r.out.Estimated = true
@@ -176,7 +176,16 @@ func (r *run) settle(usage *core.Usage, text string) {
 	for _, m := range r.prompt {
 		estimate.Prompt += r.Tokenizer.Count(m.Content) + messageTokens
 	}
-	r.out.Usage = r.out.Usage.Add(estimate)
+	r.spend(model, estimate)
+}
+
+// spend adds what a call of a model took to the bill of the turn.
+func (r *run) spend(model string, u core.Usage) {
+	purpose := core.ForAnswer
+	if r.Call.Task != 0 {
+		purpose = core.ForTask
+	}
+	r.out.Spent = r.out.Spent.And(core.SpentOn(purpose, cmp.Or(model, r.ModelName), u))
 }
 
 // messageTokens is the overhead of a message.

@@ -22,9 +22,10 @@ var (
 // Delegate is the tool delegate: a stateless helper that does one task with a prompt of its own, without the
 // conversation and without tools that read or change the person's data. All fields are required.
 type Delegate struct {
-	Model   core.Model
-	Outfit  Outfit
-	Journal Journal
+	Model     core.Model
+	ModelName string // as in Request
+	Outfit    Outfit
+	Journal   Journal
 
 	MaxSteps        int
 	ToolTokens      int
@@ -89,9 +90,9 @@ func (d *Delegate) Use(ctx context.Context, use core.ToolUse) (core.ToolResult, 
 	req := d.request(ctx, use, always, args.Task, args.Context)
 	out, err := Run(ctx, req)
 	if err != nil {
-		return core.ToolResult{Usage: out.Usage}, fmt.Errorf("the helper did not finish: %w", err)
+		return core.ToolResult{Spent: out.Spent}, fmt.Errorf("the helper did not finish: %w", err)
 	}
-	return core.ToolResult{Text: out.Text + traces(req.Tools, out.Messages), Effects: out.Effects, Usage: out.Usage, Tainted: out.Tainted,
+	return core.ToolResult{Text: out.Text + traces(req.Tools, out.Messages), Effects: out.Effects, Spent: out.Spent, Tainted: out.Tainted,
 		Searched: out.Searched}, nil
 }
 
@@ -127,7 +128,7 @@ func (d *Delegate) request(ctx context.Context, use core.ToolUse, always, task, 
 	foreign := make([]bool, len(messages))
 	foreign[len(head)] = use.Tainted
 	return Request{
-		Model: d.model(use), Tools: d.tools(ctx, use.User), Call: use, Journal: d.Journal, firstStep: firstStepOf(use),
+		Model: d.model(use), ModelName: d.ModelName, Tools: d.tools(ctx, use.User), Call: use, Journal: d.Journal, firstStep: firstStepOf(use),
 		Messages: messages, Foreign: foreign, Tainted: use.Tainted,
 		MaxSteps: d.MaxSteps, ToolTokens: d.ToolTokens, ResultTokens: d.ResultTokens, ToolTimeout: d.ToolTimeout,
 		Permit: permitReading, MaxOutputTokens: d.MaxOutputTokens, Output: d.Output, Window: d.Window,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -40,7 +41,7 @@ func TestDelegate_seesOnlyItsTask(t *testing.T) {
 		echo("loops_open"), echo("reminder_set")))
 	d.Outfit = outfit{registry(t, echo("wiki_search"), echo("memory_add"), echo("conversation_get"), TimeNow{}, d)}
 	res, err := d.Use(t.Context(), use(`{"task":"find x","context":"x is a\nnumber"}`))
-	if err != nil || res.Text != "42" || res.Usage.Completion < 1 || res.Usage.Prompt < 50 {
+	if err != nil || res.Text != "42" || res.Spent.Total().Completion < 1 || res.Spent.Total().Prompt < 50 {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	first := m.Requests()[0]
@@ -70,8 +71,11 @@ func TestDelegate_isAToolOfTheTurn(t *testing.T) {
 	req := request(m, registry(t, d))
 	req.ResultTokens = 100
 	out, err := Run(t.Context(), req)
-	if err != nil || out.Text != "thanks" || out.Usage != (core.Usage{Prompt: 40, Completion: 910}) {
+	if err != nil || out.Text != "thanks" || out.Spent.Total() != (core.Usage{Prompt: 40, Completion: 910}) {
 		t.Errorf("%+v, %v", out, err)
+	}
+	if want := (core.Spent{Model: "scripted", Purpose: core.ForAnswer, Calls: 3, Usage: core.Usage{Prompt: 40, Completion: 910}}); !slices.Equal(out.Spent, core.Bill{want}) {
+		t.Errorf("spent %+v", out.Spent)
 	}
 	if n := out.Messages[1].Tokens; n > 100 || n < 60 || out.Messages[1].Outside {
 		t.Errorf("result of %d tokens, outside %v", n, out.Messages[1].Outside)
@@ -114,8 +118,8 @@ func TestDelegate_timeAndUsageOfItsOwn(t *testing.T) {
 			out.Messages[1].Text != "Error: the tool did not answer within 2m0s" {
 			t.Errorf("after %s: %+v, %v", time.Since(start), out.Messages, err)
 		}
-		if out.Usage != (core.Usage{Prompt: 30, Completion: 3}) { // steps at 0, 50 and 100 s
-			t.Errorf("usage %+v", out.Usage)
+		if out.Spent.Total() != (core.Usage{Prompt: 30, Completion: 3}) { // steps at 0, 50 and 100 s
+			t.Errorf("usage %+v", out.Spent.Total())
 		}
 	})
 }
@@ -142,8 +146,8 @@ func TestDelegate_stopsAtTheDaysBudget(t *testing.T) {
 		t.Errorf("%+v, %v", out.Messages, err)
 	}
 	if len(helper.Requests()) != 2 || len(reserved) != 2 || reserved[0] < 100 || fmt.Sprint(took) != "[31 31]" ||
-		out.Usage.Prompt < 60 {
-		t.Errorf("%d calls, reserved %v, took %v, used %+v", len(helper.Requests()), reserved, took, out.Usage)
+		out.Spent.Total().Prompt < 60 {
+		t.Errorf("%d calls, reserved %v, took %v, used %+v", len(helper.Requests()), reserved, took, out.Spent.Total())
 	}
 }
 
@@ -158,8 +162,8 @@ func TestDelegate_stoppedCounts(t *testing.T) {
 		Usage: &core.Usage{Prompt: 30, Completion: 1}})
 	call := llmtest.Reply{ToolCalls: []core.ToolCall{wish("1", "delegate", `{"task":"x"}`)}, Usage: &core.Usage{Prompt: 5}}
 	out, err := Run(ctx, request(llmtest.Replies(call), registry(t, delegate(helper, registry(t, stop)))))
-	if !errors.Is(err, context.Canceled) || out.Usage.Prompt != 35 {
-		t.Errorf("%+v, %v", out.Usage, err)
+	if !errors.Is(err, context.Canceled) || out.Spent.Total().Prompt != 35 {
+		t.Errorf("%+v, %v", out.Spent.Total(), err)
 	}
 }
 

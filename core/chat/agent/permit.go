@@ -105,7 +105,7 @@ func (r *run) decided(ctx context.Context) error {
 	if r.Decided.Yes {
 		d = r.approved(ctx, calls[0])
 	}
-	r.out.Usage = r.out.Usage.Add(d.Usage)
+	r.out.Spent = r.out.Spent.And(d.Spent)
 	if d.err != nil {
 		return d.err
 	}
@@ -266,7 +266,7 @@ func (r *run) askWithout(ctx context.Context, tool core.Tool) []core.ToolCall {
 		}
 	}
 	text, last, usage, err := r.stream(ctx, request, func(core.Delta, string) {})
-	r.settle(usage, text)
+	r.settle(usage, text, last.Model)
 	if err != nil {
 		return nil
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text/day"
-	"github.com/everthread/everthread/core/text/i18n"
 	"github.com/everthread/everthread/core/trust"
 )
 
@@ -146,57 +145,4 @@ func (c *Commands) mine(ctx context.Context, r *request) (core.Outcome, error) {
 		}, "", out.Text).Text
 	}
 	return out, nil
-}
-
-// usage shows how much of the day's budget is used.
-func (c *Commands) usage(ctx context.Context, r *request) (core.Outcome, error) {
-	used, reserved, err := c.Store.UsageOf(ctx, r.user.ID, r.today.Label)
-	if err != nil {
-		return core.Outcome{}, err
-	}
-	tasks, err := c.usageOfTasks(ctx, r)
-	if err != nil {
-		return core.Outcome{}, err
-	}
-	all, err := c.usageOfAll(ctx, r)
-	if err != nil {
-		return core.Outcome{}, err
-	}
-	all = tasks + all
-	limit := c.Defaults.TokensPerDay
-	if limit <= 0 {
-		return core.Outcome{Text: fmt.Sprintf(r.words.UsageFree, i18n.Number(r.lang, used)) + all}, nil
-	}
-	text := fmt.Sprintf(r.words.UsageOf, i18n.Number(r.lang, used), i18n.Number(r.lang, limit),
-		i18n.Percent(r.lang, used*100/limit))
-	if reserved > 0 {
-		text += "\n" + fmt.Sprintf(r.words.UsageReserved, i18n.Number(r.lang, reserved))
-	}
-	if used >= limit {
-		text += "\n" + fmt.Sprintf(r.words.UsageOver, r.today.End.In(c.location(r)).Format("15:04"))
-	}
-	return core.Outcome{Text: text + all}, nil
-}
-
-// usageOfTasks returns a line with the day's tokens of tasks, if there are any.
-func (c *Commands) usageOfTasks(ctx context.Context, r *request) (string, error) {
-	days, err := c.Store.UsageDays(ctx, r.user.ID, r.today.Label, r.today.Label)
-	if err != nil || len(days) == 0 || days[0].Tasks == 0 {
-		return "", err
-	}
-	return "\n" + fmt.Sprintf(r.words.UsageOfTasks, i18n.Number(r.lang, days[0].Tasks)), nil
-}
-
-// usageOfAll returns a line with the day's tokens of all users, for the owner, if they have a limit.
-func (c *Commands) usageOfAll(ctx context.Context, r *request) (string, error) {
-	limit := c.Defaults.AllTokensPerDay
-	if limit <= 0 || r.user.Role != core.RoleOwner || r.in.Program && !trust.Allows(r.in.Grants, core.CanAdmin) {
-		return "", nil
-	}
-	used, _, err := c.Store.SpentAll(ctx, r.now.UTC().Format(time.DateOnly), r.now)
-	if err != nil {
-		return "", err
-	}
-	return "\n" + fmt.Sprintf(r.words.UsageOfAll, i18n.Number(r.lang, used), i18n.Number(r.lang, limit),
-		i18n.Percent(r.lang, used*100/limit)), nil
 }

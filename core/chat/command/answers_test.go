@@ -120,7 +120,8 @@ var answers = map[string]struct {
 	"model-one": {nil, "", []string{"/model", "/model default", "/model other"}},
 	"model": {func(w *world) {
 		w.options.Models = func(core.UserID) []core.ModelChoice {
-			return []core.ModelChoice{{Model: "gpt-5_x"}, {Name: "cheap", Model: "mini", Prompt: 0.25, Completion: 2, Currency: "EUR"}}
+			return []core.ModelChoice{{Model: "gpt-5_x"}, {Name: "cheap", Model: "mini",
+				Prices: core.Prices{Prompt: 0.25, Completion: 2, Currency: "EUR"}}}
 		}
 	}, "", []string{"/model", "/model Cheap", "/model", "/model standard", "/model none *such*"}},
 	"threads": {nil, "", []string{"/threads", "/thread", "/thread Garden *plans* [2026]", "/thread", "/threads",
@@ -167,6 +168,20 @@ var answers = map[string]struct {
 		w.say(w.ada, "and more", true) // its turn has reserved some tokens
 		w.options.Defaults.TokensPerDay = 12000
 	}, "", []string{"/usage"}},
+	"usage-month": {func(w *world) {
+		w.options.Models = func(core.UserID) []core.ModelChoice {
+			return []core.ModelChoice{{Model: "large", Prices: core.Prices{Prompt: 2, Cached: 0.5, Completion: 10, Currency: "EUR"}},
+				{Name: "cheap", Model: "vendor/small-1", Prices: core.Prices{Prompt: 0.25, Completion: 2, Currency: "USD"}},
+				{Name: "home", Model: "qwen"}}
+		}
+		w.options.Prices = w.options.Models(0)
+		w.spends(w.ada, "2026-11-02", core.ForAnswer, "large-2026-08-06", core.Usage{Prompt: 1_000_000, Cached: 400_000, Completion: 20_000})
+		w.spends(w.ada, "2026-11-03", core.ForTask, "vendor/small-1", core.Usage{Prompt: 200_000, Completion: 10_000})
+		w.spends(w.ada, "2026-11-03", core.ForSummary, "vendor/small-1", core.Usage{Prompt: 40_000})
+		w.spends(w.ada, "2026-11-19", core.ForHeard, "ears", core.Usage{Prompt: 700, Completion: 40})
+		w.spends(w.ada, "2026-10-31", core.ForEmbedding, "vectors", core.Usage{Prompt: 5000})
+		w.spends(w.bo, "2026-11-03", core.ForAnswer, "large", core.Usage{Prompt: 777_777})
+	}, "", []string{"/usage", "/usage last month", "/usage 2026-10", "/usage septembre", "/usage soon"}},
 	"pause":  {nil, "", []string{"/pause", "/retry", "/continue", "/pause"}},
 	"resume": {func(w *world) { w.send(w.ada, "/pause"); w.say(w.ada, "still there?", false) }, "", []string{"/pause"}},
 	"forget": {week, "", []string{"/forget", "reply:m1 /forget", "reply:n1 /forget", "reply:zzz /forget", "reply: /forget",

@@ -46,6 +46,7 @@ type Store interface {
 	Codes(ctx context.Context, kind effect.CodeKind, now time.Time) ([]effect.Code, error)
 	UsageOf(ctx context.Context, user core.UserID, day string) (used, reserved int, err error)
 	UsageDays(ctx context.Context, user core.UserID, from, through string) ([]store.UsageDay, error)
+	UsageParts(ctx context.Context, user core.UserID, from, through string) ([]store.UsagePart, error)
 	Timeline(ctx context.Context, q store.TimelineQuery) (ms []core.Message, more bool, err error)
 	SpentAll(ctx context.Context, day string, now time.Time) (used, granted int, err error)
 }
@@ -68,6 +69,7 @@ type Options struct {
 	Plans       Plans
 	// Models lists the models that a user may choose, the default first.
 	Models   func(user core.UserID) []core.ModelChoice
+	Prices   core.PriceList // of all models; may be empty
 	Ahead    Ahead
 	Defaults Defaults
 }

@@ -198,6 +198,11 @@ type texts struct {
 	UsageReserved                                                  string // reserved
 	UsageOfTasks                                                   string // tokens
 	UsageOver                                                      string // time
+	UsageWhich                                                     string // usage
+	UsageNothing                                                   string // month
+	UsageMonth                                                     string // month, tokens, calls, cost
+	UsageCalls                                                     i18n.Counted
+	UsageCompare                                                   string // cost
 	ForgetNothing                                                  string // name of the day
 	ForgetAsk                                                      string // name of the day, number of messages, label
 	ForgottenDay                                                   string // name of the day, number of messages

@@ -156,13 +156,24 @@ func (w *world) say(a core.Address, text string, claim bool) store.Appended {
 	return out
 }
 
+// spends stores what one call of a person took on a day. Speech took 95 seconds.
+func (w *world) spends(a core.Address, day string, p core.Purpose, model string, u core.Usage) {
+	w.t.Helper()
+	_, user := w.identify(a)
+	bill := core.SpentOn(p, model, u)
+	if p == core.ForHeard {
+		bill[0].Amount = 95
+	}
+	must(w.t, w.Spend(w.ctx, user.ID, day, bill))
+}
+
 // talk stores a message and its delivered reply with the same text, and returns the reply's native
 // id.
 func (w *world) talk(a core.Address, text string) string {
 	w.t.Helper()
 	turn := w.say(a, text, true).Turn
 	_, err := w.Commit(w.ctx, store.Reply{Turn: turn, State: core.TurnDone, Now: w.now, Day: "2026-11-19",
-		Usage: core.Usage{Prompt: 12000, Completion: 345},
+		Spent: core.SpentOn(core.ForAnswer, "small-1", core.Usage{Prompt: 12000, Completion: 345}),
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindChat, Text: "You said: " + text,
 			Tokens: 5, SentAt: w.now}},
 		Deliveries: []core.NewDelivery{{To: turn.Address, Identity: turn.Identity, Kind: core.DeliverReply,

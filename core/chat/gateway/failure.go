@@ -101,7 +101,7 @@ func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause 
 	if state == core.TurnFailed && t.Task != 0 {
 		return g.failTask(t, u, causeOf(cause), cause)
 	}
-	r := store.Reply{Turn: t, State: state, Now: now, Day: g.Calendar.Day(u.Settings, now).Label, Usage: t.Used}
+	r := store.Reply{Turn: t, State: state, Now: now, Day: g.Calendar.Day(u.Settings, now).Label, Spent: t.Used}
 	if state == core.TurnFailed {
 		r.Error = cause.Error()
 		r.Refused = refuses(cause)

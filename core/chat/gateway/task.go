@@ -66,7 +66,7 @@ func (g *Gateway) failTask(t *core.Turn, u core.User, cause core.RunCause, failu
 	if err != nil {
 		return err
 	}
-	r := store.Reply{Turn: t, State: core.TurnFailed, Now: now, Day: g.Calendar.Day(u.Settings, now).Label, Usage: t.Used,
+	r := store.Reply{Turn: t, State: core.TurnFailed, Now: now, Day: g.Calendar.Day(u.Settings, now).Label, Spent: t.Used,
 		Cause: cause, Effects: told.Effects, Error: string(cause)}
 	if failure != nil {
 		r.Error = failure.Error()

@@ -207,8 +207,8 @@ func (g *Gateway) attempt(held context.Context, r *running, u core.User) (*core.
 	g.Crash.At("model")
 	now := g.Now()
 	g.Meter.Observe("everthread_turn_seconds", now.Sub(built).Seconds(), "model")
-	g.countTokens(a.Usage)
-	r.turn.Used, r.turn.Today = r.turn.Used.Add(a.Usage), g.Calendar.Day(u.Settings, now).Label
+	g.countTokens(a.Spent.Total())
+	r.turn.Used, r.turn.Today = r.turn.Used.And(a.Spent), g.Calendar.Day(u.Settings, now).Label
 	if err != nil {
 		if !errors.Is(context.Cause(ctx), errStopped) {
 			return nil, g.failed(ctx, r, u, err)
@@ -264,14 +264,14 @@ func (g *Gateway) questions(ctx context.Context, t *core.Turn, u core.User, a *c
 
 // finish adds the figures of an answer to its snapshot.
 func finish(s *store.Snapshot, a core.Answer, total time.Duration) {
-	s.Model, s.Usage, s.Steps, s.Finish, s.Reduced = a.Model, a.Usage, a.Steps, a.Finish, a.Reduced
+	s.Model, s.Usage, s.Steps, s.Finish, s.Reduced = a.Model, a.Spent.Total(), a.Steps, a.Finish, a.Reduced
 	s.FirstTokenMS, s.TotalMS = a.FirstToken.Milliseconds(), total.Milliseconds()
 }
 
 // reply returns an answer as it is committed, before anything is asked with it.
 func (g *Gateway) reply(t *core.Turn, u core.User, p store.Prompt, a core.Answer, now time.Time) store.Reply {
 	r := store.Reply{Turn: t, State: core.TurnDone, Now: now, Messages: a.Messages, Snapshot: &p.Snapshot, Epoch: p.Epoch,
-		News: p.News, Told: p.Told, Usage: t.Used, Effects: a.Effects, Summarize: p.Pressure, Compress: p.Compress,
+		News: p.News, Told: p.Told, Spent: t.Used, Effects: a.Effects, Summarize: p.Pressure, Compress: p.Compress,
 		SummarizeAfter: g.Settings.SummarizeAfter, Day: g.Calendar.Day(u.Settings, now).Label}
 	for i := range r.Messages {
 		m := &r.Messages[i]

@@ -30,8 +30,8 @@ const (
 
 // failed decides how a job ends after an error. A failure of the model ends it, and the day stays due.
 func (s *Summarizer) failed(ctx context.Context, j *store.Job, w *work, cause error) error {
-	if w.usage != (core.Usage{}) {
-		if err := s.Store.Spend(ctx, j.User, w.today, w.usage); err != nil {
+	if len(w.spent) > 0 {
+		if err := s.Store.Spend(ctx, j.User, w.today, w.spent); err != nil {
 			return err
 		}
 	}

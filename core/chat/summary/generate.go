@@ -198,10 +198,24 @@ func (s *Summarizer) said(ctx context.Context, w *work, allowed map[core.Message
 	return slices.DeleteFunc(slices.Clone(w.whole), func(m core.Message) bool { return !allowed[m.ID] || !spoken(m) }), nil
 }
 
-// ask calls the model, and adds its usage. It returns the answer and how it ended.
+// ask calls the model, and adds what that took. It returns the answer and how it ended.
 func (s *Summarizer) ask(ctx context.Context, w *work, request []core.ModelMessage) (answer string, finish core.Finish,
 	err error) {
 	var text strings.Builder
+	var used *core.Usage
+	model := ""
+	defer func() {
+		if used == nil && finish == "" {
+			return // nothing was answered
+		}
+		if used == nil {
+			used = &core.Usage{Completion: s.Tokens.Count(answer)}
+			for _, m := range request {
+				used.Prompt += s.Tokens.Count(m.Content)
+			}
+		}
+		w.spent = w.spent.And(core.SpentOn(core.ForSummary, cmp.Or(model, s.Settings.Model), *used))
+	}()
 	for d, err := range s.Model.Stream(ctx, core.ModelRequest{Messages: request, MaxTokens: s.Settings.Limit,
 		User: w.user.ID}) {
 		if err != nil {
@@ -209,10 +223,10 @@ func (s *Summarizer) ask(ctx context.Context, w *work, request []core.ModelMessa
 		}
 		d.AppendTo(&text)
 		if d.Usage != nil {
-			w.usage = w.usage.Add(*d.Usage)
+			used, model = d.Usage, d.Model
 		}
 		if d.Finish != "" {
-			finish, w.model = d.Finish, d.Model
+			finish, model, w.model = d.Finish, d.Model, d.Model
 		}
 	}
 	if finish == "" {

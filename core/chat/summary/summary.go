@@ -41,6 +41,7 @@ type Grounds interface {
 type Settings struct {
 	Window       int    // of the summary model, in tokens
 	MaxOutput    int    // tokens that are kept free for its answer
+	Model        string // its name, where it does not name itself
 	Limit        int    // of its answer; 0: none
 	TokensPerDay int    // 0: no limit
 	Config       string // identifies the configuration of Model
@@ -111,7 +112,7 @@ type work struct {
 	closed   map[core.LoopID]bool // settled in previous
 	final    bool
 	today    string
-	usage    core.Usage
+	spent    core.Bill
 	model    string
 }
 
@@ -218,7 +219,7 @@ func (s *Summarizer) write(ctx context.Context, w *work) error {
 		p.Entry = core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, Text: m.Markdown,
 			Tokens: m.Tokens, SentAt: p.Now}
 	}
-	p.Summary.Usage, p.Summary.Model = w.usage, w.model
+	p.Summary.Usage, p.Summary.Model, p.Spent = w.spent.Total(), w.model, w.spent
 	return s.Store.PutSummary(ctx, p)
 }
 

@@ -498,6 +498,12 @@ func TestBudget_putsASummaryOff(t *testing.T) {
 	if used != 1000 || reserved != 0 {
 		t.Errorf("used %d, reserved %d", used, reserved)
 	}
+	parts, err := n.store.UsageParts(t.Context(), n.user.ID, first, first)
+	must(t, err)
+	want := store.UsagePart{Day: first, Spent: core.SpentOn(core.ForSummary, "scripted", core.Usage{Prompt: 900, Completion: 100})[0]}
+	if len(parts) != 1 || parts[0] != want {
+		t.Errorf("got %+v, want %+v", parts, want)
+	}
 }
 
 type uncounted struct{}

@@ -200,7 +200,8 @@ func (m *Files) listen(ctx context.Context, j *store.Job, text string, a *core.A
 // transcribe sets the transcript of a recording, or why it has none. A temporary error of the service is returned, and
 // retries the download.
 func (m *Files) transcribe(ctx context.Context, j *store.Job, a *core.Attachment, data []byte) error {
-	said, err := m.Transcriber.Transcribe(ctx, core.Recording{User: j.User, Name: a.Name, MIME: a.MIME, Data: data})
+	said, err := m.Transcriber.Transcribe(ctx, core.Recording{User: j.User, Name: a.Name, MIME: a.MIME, Data: data,
+		Duration: a.Duration})
 	var permanent *core.Permanent
 	_, over := errors.AsType[*trust.OverCap](err)
 	if over || err != nil && !errors.As(err, &permanent) && j.Failures+1 < maxFetches {

@@ -113,6 +113,15 @@ func Config(provider, model string, dimensions int) string {
 	return fmt.Sprintf("%s/%s@%d", provider, model, dimensions)
 }
 
+// ModelOf returns the model of a configuration, or the provider if the model is not set.
+func ModelOf(config string) string {
+	provider, model, _ := strings.Cut(config, "/")
+	if at := strings.LastIndexByte(model, '@'); at >= 0 {
+		model = model[:at]
+	}
+	return cmp.Or(model, provider)
+}
+
 // Named returns the model of a configuration as people read it: nomic-embed-text (Ollama), or only the provider if the
 // model is not set.
 func Named(config string) string {

@@ -2,6 +2,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -177,7 +178,7 @@ func (s *spent) total() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, p := s.tokens, s.prices
-	s.most = max(s.most, ((t["prompt"]-t["cached"])*p.Prompt+t["cached"]*p.Cached+t["completion"]*p.Completion)/1e6)
+	s.most = max(s.most, ((t["prompt"]-t["cached"])*p.Prompt+t["cached"]*cmp.Or(p.Cached, p.Prompt)+t["completion"]*p.Completion)/1e6)
 	return s.most
 }
 

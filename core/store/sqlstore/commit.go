@@ -219,24 +219,37 @@ func (t *tx) settle(r store.Reply) {
 	if r.Turn.Reserved > 0 {
 		t.get(columns{&day, &reserved}, `SELECT day, reserved FROM turns WHERE user_id = $1 AND id = $2`, t.user, r.Turn.ID)
 	}
-	t.spendTurn(r.Turn, day, r.Usage, reserved, 1)
+	t.spendTurn(r.Turn, day, r.Spent, reserved, 1)
 }
 
-// spendTurn counts a turn's usage on a day, and releases that much of its reservation.
-func (t *tx) spendTurn(turn *core.Turn, day string, u core.Usage, reserved, turns int) {
-	t.spend(day, u, reserved, turns)
+// spendTurn counts what a turn took on a day, and releases that much of its reservation.
+func (t *tx) spendTurn(turn *core.Turn, day string, spent core.Bill, reserved, turns int) {
+	t.spend(day, spent, reserved, turns)
 	if turn.Task != 0 {
-		t.spendTask(day, u, reserved)
+		t.spendTask(day, spent.Total(), reserved)
 	}
 }
 
-func (t *tx) spend(day string, u core.Usage, reserved, turns int) {
+// spend counts what calls took on a day, in total and by model and purpose, and releases reserved tokens. Everything
+// that is counted is counted here.
+func (t *tx) spend(day string, spent core.Bill, reserved, turns int) {
+	u := spent.Total()
 	t.exec(`INSERT INTO usage (user_id, day, prompt, cached, completion, turns) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (user_id, day) DO UPDATE SET prompt = usage.prompt + excluded.prompt, cached = usage.cached + excluded.cached,
 			completion = usage.completion + excluded.completion, turns = usage.turns + excluded.turns,
 			reserved = CASE WHEN usage.reserved > $7 THEN usage.reserved - $7 ELSE 0 END`,
 		t.user, day, u.Prompt, u.Cached, u.Completion, turns, reserved)
+	for _, s := range spent {
+		t.exec(`INSERT INTO usage_parts (user_id, day, model, purpose, calls, prompt, cached, completion, amount)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) `+addParts,
+			t.user, day, s.Model, string(s.Purpose), s.Calls, s.Prompt, s.Cached, s.Completion, s.Amount)
+	}
 }
+
+// addParts adds a row of usage_parts to one that is there.
+const addParts = `ON CONFLICT (user_id, day, model, purpose) DO UPDATE SET calls = usage_parts.calls + excluded.calls,
+	prompt = usage_parts.prompt + excluded.prompt, cached = usage_parts.cached + excluded.cached,
+	completion = usage_parts.completion + excluded.completion, amount = usage_parts.amount + excluded.amount`
 
 // next ends the turn's job, and ensures a turn for messages that are still pending.
 func (t *tx) next(r store.Reply, st state) (again bool) {

@@ -242,7 +242,7 @@ func (t *tx) dropTurn(id core.TurnID, l core.Lease) {
 		`UPDATE turns SET state = 'stopped', stop = 1 WHERE user_id = $1 AND id = $2 RETURNING day, reserved, task_id, task_due, started_at`,
 		t.user, id)
 	if reserved > 0 {
-		t.spendTurn(&turn, day, core.Usage{}, reserved, 0)
+		t.spendTurn(&turn, day, nil, reserved, 0)
 	}
 	t.endRun(&turn, core.RunStopped, "", turn.StartedAt)
 	t.forgetCalls(id)

@@ -21,7 +21,7 @@ func copiers() []copier {
 	out := []copier{
 		{"threads", (*merger).copyThreads}, {"messages", (*merger).copyMessages}, {"turns", (*merger).copyTurns},
 		{"epochs", (*merger).copyEpochs}, {"loops", (*merger).copyLoops}, {"deliveries", (*merger).copyDeliveries},
-		{"usage", (*merger).copyUsage}, {"audit", (*merger).copyAudit}, {"events", (*merger).moveEvents},
+		{"usage", (*merger).copyUsage}, {"usage_parts", (*merger).copyUsageParts}, {"audit", (*merger).copyAudit}, {"events", (*merger).moveEvents},
 		{"agent_keys", (*merger).copyAgentKeys},
 	}
 	for _, t := range Tables() {
@@ -228,6 +228,13 @@ func (m *merger) copyUsage() {
 			completion = usage.completion + excluded.completion, turns = usage.turns + excluded.turns,
 			calls = usage.calls + excluded.calls, bytes = usage.bytes + excluded.bytes, task_tokens = usage.task_tokens + excluded.task_tokens`,
 		m.from.user, m.into.user)
+}
+
+// copyUsageParts adds what the calls of both users took.
+func (m *merger) copyUsageParts() {
+	m.exec(`INSERT INTO usage_parts (user_id, day, model, purpose, calls, prompt, cached, completion, amount)
+		SELECT CAST($2 AS bigint), day, model, purpose, calls, prompt, cached, completion, amount FROM usage_parts
+		WHERE user_id = $1 `+addParts, m.from.user, m.into.user)
 }
 
 // copyAudit copies audit rows with the new ids of their objects.

@@ -281,7 +281,7 @@ func (t *tx) dropPlan(k core.Plan, redacted core.MessageID, now time.Time, out *
 		`DELETE FROM plan_runs WHERE user_id = $1 AND plan_id = $2`}, t.user, k.ID)
 	for _, r := range runs {
 		if r.reserved > 0 {
-			t.spendTurn(&core.Turn{Task: k.ID}, r.day, core.Usage{}, r.reserved, 0)
+			t.spendTurn(&core.Turn{Task: k.ID}, r.day, nil, r.reserved, 0)
 		}
 		if r.message > 0 && r.message != redacted {
 			t.redact(effect.Redact{Message: r.message, At: now}, out)

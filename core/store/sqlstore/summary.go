@@ -68,7 +68,7 @@ func (s *Store) PutSummary(ctx context.Context, p store.PutSummary) error {
 		for _, id := range p.Settled {
 			t.settleLoop(id, p.Now)
 		}
-		t.spend(p.Day, p.Summary.Usage, 0, 0)
+		t.spend(p.Day, p.Spent, 0, 0)
 		t.release(p.Lease)
 		t.endSummary(p.Lease, p.Now)
 	})

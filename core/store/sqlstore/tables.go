@@ -158,6 +158,7 @@ func tablesOfConversation() []Table {
 func tablesBeside() []Table {
 	return []Table{
 		owned(Table{Name: "usage", Plain: []string{"day"}, Merge: MergeCopied}),
+		owned(Table{Name: "usage_parts", Plain: []string{"day", "model", "purpose"}, Merge: MergeCopied}),
 		owned(Table{Name: "once", Numbers: []string{"at"}, Plain: []string{"key"},
 			Merge: MergeShifted}),
 		owned(Table{Name: "imported", Row: "message_id", Refs: refs("message_id", "messages"),

@@ -353,14 +353,14 @@ func (s *Store) Flags(ctx context.Context, user core.UserID, turn core.TurnID) (
 
 // spent charges the usage of failed attempts of a turn, and returns how much of the turn's reservation that takes.
 func (t *tx) spent(turn *core.Turn) (back int) {
-	if turn.Used == (core.Usage{}) {
+	if len(turn.Used) == 0 {
 		return 0
 	}
 	if turn.Reserved > 0 {
 		var day string
 		t.getOr(core.ErrNotFound, columns{&day, &back}, `SELECT day, reserved FROM turns WHERE user_id = $1 AND id = $2`, t.user,
 			turn.ID)
-		if back = min(back, turn.Used.Prompt+turn.Used.Completion); day != turn.Today {
+		if back = min(back, turn.Used.Total().Tokens()); day != turn.Today {
 			back = 0
 		}
 	}

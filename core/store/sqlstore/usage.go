@@ -29,7 +29,7 @@ func (t *tx) release(l core.Lease) {
 	t.getOr(core.ErrNotFound, columns{&day, &reserved}, `SELECT day, reserved FROM jobs WHERE user_id = $1 AND id = $2`,
 		t.user, l.Job)
 	if reserved != 0 {
-		t.spend(day, core.Usage{}, reserved, 0)
+		t.spend(day, nil, reserved, 0)
 		t.exec(`UPDATE jobs SET reserved = 0 WHERE user_id = $1 AND id = $2`, t.user, l.Job)
 	}
 }
@@ -68,13 +68,13 @@ func (s *Store) ReserveCall(ctx context.Context, user core.UserID, day string, n
 }
 
 // SettleCall replaces the reservation of a call with its usage.
-func (s *Store) SettleCall(ctx context.Context, user core.UserID, day string, n int, u core.Usage) error {
-	return s.update(ctx, "settle call", user, func(t *tx) { t.spend(day, u, n, 0) })
+func (s *Store) SettleCall(ctx context.Context, user core.UserID, day string, n int, spent core.Bill) error {
+	return s.update(ctx, "settle call", user, func(t *tx) { t.spend(day, spent, n, 0) })
 }
 
-// Spend adds a background call's tokens to a day.
-func (s *Store) Spend(ctx context.Context, user core.UserID, day string, u core.Usage) error {
-	return s.update(ctx, "spend", user, func(t *tx) { t.spend(day, u, 0, 0) })
+// Spend adds what background calls took to a day.
+func (s *Store) Spend(ctx context.Context, user core.UserID, day string, spent core.Bill) error {
+	return s.update(ctx, "spend", user, func(t *tx) { t.spend(day, spent, 0, 0) })
 }
 
 // UsageOf returns the tokens used and reserved on a day.
@@ -127,6 +127,30 @@ func (s *Store) UsageDays(ctx context.Context, user core.UserID, from, through s
 	return list(s.one(ctx), fields(func(d *store.UsageDay) []any {
 		return []any{&d.User, &d.Day, &d.Usage.Prompt, &d.Usage.Cached, &d.Usage.Completion, &d.Tasks, &d.Turns}
 	}), query, args...)
+}
+
+// UsageParts lists what the calls of a user took; see store.UsageStore.
+func (s *Store) UsageParts(ctx context.Context, user core.UserID, from, through string) ([]store.UsagePart, error) {
+	return list(s.one(ctx), fields(func(p *store.UsagePart) []any {
+		return []any{&p.Day, &p.Model, &p.Purpose, &p.Calls, &p.Prompt, &p.Cached, &p.Completion, &p.Amount}
+	}), `SELECT day, model, purpose, calls, prompt, cached, completion, amount FROM usage_parts
+		WHERE user_id = $1 AND day >= $2 AND day <= $3 ORDER BY day, model, purpose`, user, from, through)
+}
+
+// UsageSums adds up what the calls of each user took; see store.UsageStore.
+func (s *Store) UsageSums(ctx context.Context, from, through string) (map[core.UserID]core.Bill, error) {
+	out := map[core.UserID]core.Bill{}
+	rows, err := s.one(ctx).rows(`SELECT p.user_id, p.model, p.purpose, p.calls, p.prompt, p.cached, p.completion, p.amount
+		FROM usage_parts p JOIN users u ON u.id = p.user_id AND u.role <> 'none'
+		WHERE p.day >= $1 AND p.day <= $2 ORDER BY p.day, p.user_id`, from, through)
+	err = each(rows, err, func(r scanner) error {
+		var user core.UserID
+		var p core.Spent
+		err := r.Scan(&user, &p.Model, &p.Purpose, &p.Calls, &p.Prompt, &p.Cached, &p.Completion, &p.Amount)
+		out[user] = out[user].And(core.Bill{p})
+		return err
+	})
+	return out, wrap("add up usage", err)
 }
 
 // Grant grants a process tokens of a day; see store.UsageStore. The lock of user 0 serialises all processes.

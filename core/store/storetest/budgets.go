@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,6 +11,9 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/store"
 )
+
+// took returns what one call for an answer took.
+func took(u core.Usage) core.Bill { return core.SpentOn(core.ForAnswer, "m", u) }
 
 func testBudget(b *bench) {
 	day := dayOf(b.now)
@@ -30,7 +34,7 @@ func testBudget(b *bench) {
 	equal(b, "more of the turn", ok, true)
 	equal(b, "reserved for the turn", t.Reserved, 900)
 	r := b.reply(t, "ok")
-	r.Usage = core.Usage{Prompt: 450, Completion: 100}
+	r.Spent = took(core.Usage{Prompt: 450, Completion: 100})
 	_, err = b.Commit(b.ctx, r, nil)
 	b.must(err)
 	used, reserved, err = b.UsageOf(b.ctx, b.user.ID, day.Label)
@@ -61,7 +65,7 @@ func testBudget(b *bench) {
 	b.must(err)
 	equal(b, "postponed", p == nil, true)
 	b.answer(claimed, "late")
-	b.must(b.Spend(b.ctx, b.user.ID, "2027-01-01", core.Usage{Prompt: 10}))
+	b.must(b.Spend(b.ctx, b.user.ID, "2027-01-01", took(core.Usage{Prompt: 10})))
 }
 
 func testSpentAttempt(b *bench) {
@@ -72,7 +76,7 @@ func testSpentAttempt(b *bench) {
 	for _, want := range [][2]int{{250, 350}, {500, 100}, {950, 0}} { // used, reserved
 		before, _, err := b.UsageOf(b.ctx, b.user.ID, day.Label)
 		b.must(err)
-		t.Used, t.Today = core.Usage{Prompt: want[0] - before - 50, Completion: 50}, day.Label
+		t.Used, t.Today = took(core.Usage{Prompt: want[0] - before - 50, Completion: 50}), day.Label
 		b.must(b.RetryTurn(b.ctx, t, b.now, "no connection"))
 		used, reserved, err := b.UsageOf(b.ctx, b.user.ID, day.Label)
 		b.must(err)
@@ -82,7 +86,7 @@ func testSpentAttempt(b *bench) {
 		equal(b, "reserved for the turn", t.Reserved, want[1])
 	}
 	r := b.reply(t, "ok")
-	r.Usage = core.Usage{Prompt: 40}
+	r.Spent = took(core.Usage{Prompt: 40})
 	_, err := b.Commit(b.ctx, r, nil)
 	b.must(err)
 	used, reserved, err := b.UsageOf(b.ctx, b.user.ID, day.Label)
@@ -172,12 +176,103 @@ func testReserveCalls(b *bench) {
 	calls.Wait()
 	equal(b, "calls", given.Load(), int64(66))
 	for range given.Load() {
-		b.must(b.SettleCall(b.ctx, b.user.ID, day, 300, core.Usage{Prompt: 250, Completion: 10}))
+		b.must(b.SettleCall(b.ctx, b.user.ID, day, 300, took(core.Usage{Prompt: 250, Completion: 10})))
 	}
 	used, reserved, err := b.UsageOf(b.ctx, b.user.ID, day)
 	b.must(err)
 	equal(b, "used", used, 66*260)
 	equal(b, "reserved", reserved, 0)
+}
+
+// testUsageParts checks that what calls took is counted exactly by model and purpose, in the same transactions as the
+// tokens of the day.
+func testUsageParts(b *bench) {
+	day := dayOf(b.now).Label
+	v, _ := b.person("Vera", core.RoleMember, "222")
+	spent := core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 100, Cached: 60, Completion: 7}).
+		And(core.SpentOn(core.ForSummary, "small", core.Usage{Prompt: 10, Completion: 1}))
+	heard := core.SpentOn(core.ForHeard, "small", core.Usage{Prompt: 3})
+	heard[0].Amount = 12
+	var calls sync.WaitGroup
+	for n := range 60 {
+		calls.Go(func() {
+			user, bill := b.user.ID, spent
+			if n%3 == 0 {
+				user, bill = v.ID, heard
+			}
+			if err := b.Spend(b.ctx, user, day, bill); err != nil {
+				b.t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	b.must(b.Spend(b.ctx, b.user.ID, "2026-12-01", heard))
+	b.must(b.Spend(b.ctx, b.user.ID, day, nil))
+	mine := []store.UsagePart{
+		{Day: day, Spent: core.Spent{Model: "large", Purpose: core.ForAnswer, Calls: 40, Usage: core.Usage{Prompt: 4000, Cached: 2400,
+			Completion: 280}}},
+		{Day: day, Spent: core.Spent{Model: "small", Purpose: core.ForSummary, Calls: 40, Usage: core.Usage{Prompt: 400, Completion: 40}}},
+	}
+	hers := []store.UsagePart{{Day: day, Spent: core.Spent{Model: "small", Purpose: core.ForHeard, Calls: 20, Usage: core.Usage{Prompt: 60},
+		Amount: 240}}}
+	b.wantParts("mine", b.user.ID, day, mine)
+	b.wantParts("hers", v.ID, day, hers)
+	b.wantParts("nobody's", 999, day, nil)
+	sums, err := b.UsageSums(b.ctx, day, day)
+	b.must(err)
+	equal(b, "people", len(sums), 2)
+	equal(b, "my sums", slices.Equal(sums[b.user.ID].ByModel(), core.Bill{mine[0].Spent, mine[1].Spent}.ByModel()), true)
+	equal(b, "her sums", slices.Equal(sums[v.ID], core.Bill{hers[0].Spent}), true)
+	for _, u := range []core.UserID{b.user.ID, v.ID} {
+		b.sumsUp(u, day)
+	}
+}
+
+// testUsageOfTurn checks that the calls of a turn, of failed attempts and of a summary stand under their purposes.
+func testUsageOfTurn(b *bench) {
+	day := dayOf(b.now).Label
+	t := b.turn("one")
+	t.Used, t.Today = core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 5}), day
+	b.must(b.RetryTurn(b.ctx, t, b.now, "no connection"))
+	t, _, err := b.ClaimTurn(b.ctx, b.only(turns), b.claim(), store.Budget{})
+	b.must(err)
+	r := b.reply(t, "ok")
+	r.Spent = core.SpentOn(core.ForAnswer, "fallback", core.Usage{Prompt: 20, Completion: 2})
+	_, err = b.Commit(b.ctx, r, nil)
+	b.must(err)
+	one := func(model string, p core.Purpose, u core.Usage) store.UsagePart {
+		return store.UsagePart{Day: day, Spent: core.SpentOn(p, model, u)[0]}
+	}
+	b.wantParts("of the turn", b.user.ID, day, []store.UsagePart{
+		one("fallback", core.ForAnswer, core.Usage{Prompt: 20, Completion: 2}), one("large", core.ForAnswer, core.Usage{Prompt: 5})})
+	b.sumsUp(b.user.ID, day)
+}
+
+// wantParts checks what the calls of a user took on a day.
+func (b *bench) wantParts(what string, user core.UserID, day string, want []store.UsagePart) {
+	b.t.Helper()
+	got, err := b.UsageParts(b.ctx, user, day, day)
+	b.must(err)
+	if !slices.Equal(got, want) {
+		b.t.Errorf("%s: got %+v, want %+v", what, got, want)
+	}
+}
+
+// sumsUp checks that the parts of a user's day add up to its tokens.
+func (b *bench) sumsUp(user core.UserID, day string) {
+	b.t.Helper()
+	parts, err := b.UsageParts(b.ctx, user, day, day)
+	b.must(err)
+	days, err := b.UsageDays(b.ctx, user, day, day)
+	b.must(err)
+	var sum, whole core.Usage
+	for _, p := range parts {
+		sum = sum.Add(p.Usage)
+	}
+	for _, d := range days {
+		whole = whole.Add(d.Usage)
+	}
+	equal(b, "the sum of the parts", sum, whole)
 }
 
 func testTakeEgress(b *bench) {

@@ -89,6 +89,8 @@ func workInvariants() map[string]string {
 		"a turn that ended has no job": `SELECT j.user_id, j.id FROM jobs j WHERE j.queue = 'turn' AND j.ref > 0 AND NOT EXISTS (SELECT 1 FROM turns t
 			WHERE t.user_id = j.user_id AND t.id = j.ref AND t.state = 'running')`,
 		"a journal belongs to a live turn": `SELECT user_id, turn_id FROM journal j WHERE message_id = 0 AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.user_id = j.user_id AND t.id = j.turn_id AND t.state = 'running')`,
+		"the parts of a day's usage add up to it": `SELECT u.user_id, u.day, u.prompt FROM usage u WHERE u.prompt + u.cached + u.completion <> (
+			SELECT COALESCE(SUM(p.prompt + p.cached + p.completion), 0) FROM usage_parts p WHERE p.user_id = u.user_id AND p.day = u.day)`,
 		"no budget is kept by an idle user": `SELECT user_id, day, reserved FROM usage u WHERE reserved > 0 AND NOT EXISTS (SELECT 1 FROM turns t
 			WHERE t.user_id = u.user_id AND t.day = u.day AND t.state = 'running') AND NOT EXISTS (SELECT 1 FROM jobs j
 			WHERE j.user_id = u.user_id AND j.day = u.day AND j.reserved > 0)`,

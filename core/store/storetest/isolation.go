@@ -151,6 +151,8 @@ func (b *bench) foreignLists(me core.UserID, x theirs) {
 	none("days", len(gs), err)
 	used, reserved, err := b.UsageOf(b.ctx, me, dayOf(b.now).Label)
 	none("usage", used+reserved, err)
+	parts, err := b.UsageParts(b.ctx, me, "2000-01-01", "2100-01-01")
+	none("parts of usage", len(parts), err)
 }
 
 // foreignWeb reads the web page's data with another user's ids.

@@ -48,6 +48,7 @@ func (b *bench) put(g core.Segment, final bool, text string, covers ...core.Mess
 	b.t.Helper()
 	p := store.PutSummary{Summary: core.Summary{User: b.user.ID, Segment: g.ID, Markdown: text, Tokens: 3,
 		Covers: core.NewIDSet(covers...), Model: "m", Usage: core.Usage{Prompt: 10}},
+		Spent: core.SpentOn(core.ForSummary, "m", core.Usage{Prompt: 10}),
 		Edits: g.Edits, Lease: b.summaryJob(g), Final: final, Post: core.PostDue, Day: dayOf(b.now).Label, Now: b.now,
 		Entry: core.NewMessage{Role: core.RoleSystem, Kind: core.KindDaySummary, Text: text, SentAt: b.now}}
 	ms, err := b.DayMessages(b.ctx, b.user.ID, g.ID, 0, 1000)

@@ -86,7 +86,7 @@ func testTaskRuns(b *bench) {
 	b.must(err)
 	equal(b, "more than tasks may take", ok, false)
 	r := b.reply(turn, "here they are")
-	r.Usage = core.Usage{Prompt: 70, Completion: 20}
+	r.Spent = took(core.Usage{Prompt: 70, Completion: 20})
 	out, err := b.Commit(b.ctx, r, nil)
 	b.must(err)
 	tokens, reserved, all = b.took()

@@ -219,7 +219,7 @@ func testRunning(b *bench) {
 func testUsageDays(b *bench) {
 	u, _ := b.person("Bob", core.RoleMember, "222")
 	spend := func(user core.UserID, day string, n int) {
-		b.must(b.Spend(b.ctx, user, day, core.Usage{Prompt: n, Cached: 1, Completion: 2}))
+		b.must(b.Spend(b.ctx, user, day, took(core.Usage{Prompt: n, Cached: 1, Completion: 2})))
 	}
 	spend(u.ID, "2026-11-02", 20)
 	spend(b.user.ID, "2026-11-03", 3)
@@ -319,7 +319,7 @@ func (b *bench) drain(changes <-chan core.UserID, user core.UserID) {
 func testChangedSlow(b *bench) {
 	changes := b.Changed(b.ctx)
 	for range 1100 {
-		b.must(b.Spend(b.ctx, b.user.ID, "2026-11-19", core.Usage{Prompt: 1}))
+		b.must(b.Spend(b.ctx, b.user.ID, "2026-11-19", took(core.Usage{Prompt: 1})))
 	}
 	b.wantChanges(changes, b.user.ID)
 	equal(b, "the reader misses some", len(changes) < 1100, true)

@@ -26,6 +26,8 @@ func turnCases() []testCase {
 		{"a reply claims the summary that it requests", testClaimedSummary},
 		{"tokens are reserved before the call and settled after it", testBudget},
 		{"the usage of a failed attempt comes out of its reservation", testSpentAttempt},
+		{"usage is counted by model and purpose", testUsageParts},
+		{"the calls of a turn are counted for their model and purpose", testUsageOfTurn},
 		{"a job reserves tokens and releases them", testJobBudget},
 		{"turns over the rate are postponed", testRate},
 		{"effects of a reply are committed with it", testCommitEffects},

@@ -207,6 +207,7 @@ func everybodys() map[string]string {
 		`FROM jobs WHERE state = 'dead' ORDER BY run_at`:      owner,
 		`FROM codes WHERE kind = $1 AND (expires_at`:          owner,
 		`FROM usage g JOIN users u ON u.id = g.user_id`:       owner,
+		`FROM usage_parts p JOIN users u ON u.id = p.user_id`: owner,
 		`FROM audit WHERE at >= $1`:                           owner,
 	}
 }

@@ -344,8 +344,8 @@ func testMergeNamed(b *bench) {
 func testMergeUsage(b *bench) {
 	v := b.second("Vera", "222")
 	day := dayOf(b.now).Label
-	b.must(b.Spend(b.ctx, b.user.ID, day, core.Usage{Prompt: 1}))
-	b.must(b.Spend(b.ctx, v.user.ID, day, core.Usage{Prompt: 2}))
+	b.must(b.Spend(b.ctx, b.user.ID, day, took(core.Usage{Prompt: 1})))
+	b.must(b.Spend(b.ctx, v.user.ID, day, took(core.Usage{Prompt: 2})))
 	out := store.Egress{Calls: 1, Bytes: 10}
 	for _, u := range []core.UserID{b.user.ID, v.user.ID} {
 		_, err := b.TakeEgress(b.ctx, u, day, out, out)
@@ -360,4 +360,9 @@ func testMergeUsage(b *bench) {
 	if want := []store.UsageDay{{User: b.user.ID, Day: day, Usage: core.Usage{Prompt: 3}}}; !slices.Equal(got, want) {
 		b.t.Errorf("got %+v, want %+v", got, want)
 	}
+	both := core.Spent{Model: "m", Purpose: core.ForAnswer, Calls: 2, Usage: core.Usage{Prompt: 3}}
+	b.wantParts("of both", b.user.ID, day, []store.UsagePart{{Day: day, Spent: both}})
+	sums, err := b.UsageSums(b.ctx, day, day)
+	b.must(err)
+	equal(b, "people with usage", len(sums), 1)
 }
