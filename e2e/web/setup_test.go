@@ -59,24 +59,27 @@ func TestSetup_fromNothingByThePageAlone(t *testing.T) {
 	picture(t, p, "first-start-2-model")
 	p.Press("form", "Save")
 	p.Sees("h1", "Telegram")
-	fill("input[name='telegram']", "1:wrong")
+	fill("input[name='telegram']", "hello")
 	p.Press("form", "Save")
 	p.Sees(".note.bad", "BotFather")
 	inputs-- // a mistake is not a step
 	fill("input[name='telegram']", telegramtest.Token)
 	picture(t, p, "first-start-3-telegram")
 	p.Press("form", "Save")
-	p.Sees("#secret", "/link ")
+	p.Sees("h2", "Connect yourself")
+	p.Press("section", "Connect yourself")
+	p.Sees("#secret", "/start ")
 	picture(t, p, "first-start-4-link")
 	code := p.Text("#secret")
 	inputs++ // it is sent by a tap on the link, or the QR code
 	w.Telegram.Say(e2etest.Ada, code)
 	w.Sent(e2etest.Ada, 1)
+	p.Comes("!document.querySelector('[data-arrives]').hidden")
 	inputs++
 	w.Telegram.Say(e2etest.Ada, "Hello?")
 	sent := w.Sent(e2etest.Ada, 2)
 	if got := sent[len(sent)-1].Text; got != "Good morning, Ada." {
-		t.Errorf("it answers %q", got)
+		t.Errorf("it answers %q", e2etest.Texts(sent))
 	}
 	if inputs > 8 {
 		t.Errorf("%d inputs", inputs)
@@ -129,6 +132,9 @@ func TestSetup_whileManyTalk(t *testing.T) {
 				w.Telegram.Say(1000+who, fmt.Sprintf("Question %d?", n))
 			}
 			use(models[(n+1)%2], []string{"one", "two"}[(n+1)%2])
+			for who := range int64(people) {
+				w.Sent(1000+who, n+1) // whoever writes on while it answers is answered once
+			}
 		}
 		used := map[string]int{}
 		for who := range int64(people) {

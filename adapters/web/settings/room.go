@@ -140,6 +140,8 @@ type Memory interface {
 type People interface {
 	web.Doors
 	NewLinkCode() (string, error) // for /link
+	// EnsureOwner returns the owner, and a new code that makes an address theirs while they have none in an app.
+	EnsureOwner(ctx context.Context) (core.User, string, error)
 	// Sure reports whether a user has just confirmed an account change. If so, it has
 	// applied effects and notified all of the user's identities; otherwise it asks on asked.
 	Sure(ctx context.Context, u core.User, s store.Session, c effect.AccountSubject,
@@ -268,7 +270,7 @@ type settingsWords struct {
 	VoiceOffHint, TruncateHint, Memory, MemoryOn, MemoryOnHint, MemoryOff, MemoryOffHint, AnswerModel, ModelDefault, Never, JustNow, Channels,
 	ChannelsLead, LinksNone, LinksNoneHint, LastUsed, LinkOpen, LinkBlocked, LinkNoPush, LinkClosed, LinkOff, Home,
 	HomeMake, HomeAuto, HomeCannot, Unlink, UnlinkHint, UnlinkBrowsers, UnlinkLast, UnlinkDo,
-	LinkNew, LinkTitle, LinkLead, LinkAny, LinkScan, LinkSecret, LinkAgain, Back, Agents, AgentsLead, AgentName, AgentKey,
+	LinkNew, LinkTitle, LinkLead, LinkAny, LinkScan, LinkSecret, LinkAgain, LinkArrived, Back, Agents, AgentsLead, AgentName, AgentKey,
 	AgentKeyHint, AgentAdd, AgentDefault, AgentNoKey, AgentAdded, AgentRemoved, AgentRemoveHint string
 	NameLong, ProfileSet          string       // NameLong: number; ProfileSet: clock
 	ZoneNow, ZoneHouse            string       // ZoneNow: time, day, zone; ZoneHouse: zone

@@ -28,6 +28,7 @@ func (r *Room) linkRoutes() []web.Route {
 	return []web.Route{
 		{Pattern: "POST /settings/home", Serve: r.setHome},
 		{Pattern: "POST /settings/channels/link", Serve: r.newLink},
+		{Pattern: "GET /settings/channels/arrived", Serve: r.arrived},
 		{Pattern: "POST /settings/channels/{id}/unlink", Serve: r.unlink},
 		{Pattern: "POST /settings/agents", Serve: r.addAgent},
 		{Pattern: "POST /settings/agents/{id}/remove", Serve: web.WithID(r.removeAgent)},
@@ -159,7 +160,9 @@ func (r *Room) unlink(v *web.Visit) error {
 
 type codeView struct {
 	Code, Command, Until string
-	Minutes              int
+	Minutes              int           // that it is valid; 0: until it is used
+	First                bool          // it is the owner's first address in an app
+	Had                  int           // addresses, before the new one
 	QR                   template.HTML // of Command
 	Apps                 []codeApp
 }
@@ -170,26 +173,24 @@ type codeApp struct {
 }
 
 func (r *Room) newLink(v *web.Visit) error {
-	door, err := r.People.Door(v.Context(), v.User.ID, web.Name)
-	if err != nil {
-		return fmt.Errorf("find the door: %w", err)
+	page, err := r.ownerCode(v)
+	if err == nil && page.Code == "" {
+		page, err = r.linkCode(v)
 	}
-	code, err := r.People.NewLinkCode()
 	if err != nil {
 		return err
 	}
-	link := effect.NewLink{Code: effect.Code{Kind: effect.CodeLink, Hash: trust.CodeHash(code), User: v.User.ID,
-		Address: door.Address, Name: v.User.Name, Created: v.Now, Expires: v.Now.Add(linkLife)}}
-	if _, err := r.Gateway.Act(v.Context(), v.User.ID, link); err != nil {
-		return v.Refusal(fmt.Errorf("create a code: %w", err))
+	if page.Had, err = r.addresses(v); err != nil {
+		return err
 	}
-	page := codeView{Code: code, Command: "/link " + code, Minutes: int(linkLife.Minutes()),
-		Until: link.Code.Expires.In(v.Zone).Format(web.HourMinute)}
 	if page.QR, err = qrSVG(page.Command); err != nil {
 		return err
 	}
 	for _, a := range r.Engine.Apps(v.Context()) {
 		url := a.Link(page.Command)
+		if page.First && a.Start != nil {
+			url = a.Start(page.Code)
+		}
 		picture, err := qrSVG(url)
 		if err != nil || !strings.HasPrefix(url, "https://") {
 			r.Log.Warn("app has no usable link", zap.String("channel", a.Channel), zap.Error(err))
@@ -198,6 +199,56 @@ func (r *Room) newLink(v *web.Visit) error {
 		page.Apps = append(page.Apps, codeApp{a.Name, v.ChannelName(a.Channel), url, picture})
 	}
 	return v.Page("link", say(v.Lang).Settings.LinkTitle, page)
+}
+
+// ownerCode returns the code that makes an address the owner's, if the visitor is the owner and has none in an app yet.
+func (r *Room) ownerCode(v *web.Visit) (page codeView, err error) {
+	if v.User.Role != core.RoleOwner {
+		return page, nil
+	}
+	_, page.Code, err = r.People.EnsureOwner(v.Context())
+	page.Command, page.First = "/start "+page.Code, true
+	return page, err
+}
+
+// linkCode returns a new code that joins an address to the visitor's.
+func (r *Room) linkCode(v *web.Visit) (codeView, error) {
+	door, err := r.People.Door(v.Context(), v.User.ID, web.Name)
+	if err != nil {
+		return codeView{}, fmt.Errorf("find the door: %w", err)
+	}
+	code, err := r.People.NewLinkCode()
+	if err != nil {
+		return codeView{}, err
+	}
+	link := effect.NewLink{Code: effect.Code{Kind: effect.CodeLink, Hash: trust.CodeHash(code), User: v.User.ID,
+		Address: door.Address, Name: v.User.Name, Created: v.Now, Expires: v.Now.Add(linkLife)}}
+	if _, err := r.Gateway.Act(v.Context(), v.User.ID, link); err != nil {
+		return codeView{}, v.Refusal(fmt.Errorf("create a code: %w", err))
+	}
+	return codeView{Code: code, Command: "/link " + code, Minutes: int(linkLife.Minutes()),
+		Until: link.Code.Expires.In(v.Zone).Format(web.HourMinute)}, nil
+}
+
+// addresses returns the number of the visitor's addresses.
+func (r *Room) addresses(v *web.Visit) (int, error) {
+	ids, err := r.Store.Identities(v.Context(), v.User.ID)
+	if err != nil {
+		return 0, fmt.Errorf("read the identities: %w", err)
+	}
+	return len(ids), nil
+}
+
+// arrived answers 200 once the visitor has more addresses than they had, else 204.
+func (r *Room) arrived(v *web.Visit) error {
+	now, err := r.addresses(v)
+	if err != nil {
+		return err
+	}
+	if had, err := strconv.Atoi(v.R.URL.Query().Get("had")); err != nil || now <= had {
+		v.W.WriteHeader(http.StatusNoContent)
+	}
+	return nil
 }
 
 // isUnreadable reports whether a text cannot be a key, which is a single word.

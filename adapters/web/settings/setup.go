@@ -111,6 +111,7 @@ type partView struct {
 	Tested *Tested
 	Item   string
 	First  bool // the owner is new
+	Saved  bool // a channel was just saved, and is to be connected
 }
 
 // NewName is the name that was typed for a new item.
@@ -146,10 +147,11 @@ func (r *Room) setupPart(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	page := partView{Part: p, First: v.R.URL.Query().Has("first")}
+	asked := v.R.URL.Query()
+	page := partView{Part: p, First: asked.Has("first"), Saved: asked.Has("saved") && p.Channel != ""}
 	if p.Key == "model" {
 		page.Nearby = r.Setup.Nearby(v.Context())
-		if chosen := v.R.URL.Query().Get("server"); chosen != "" {
+		if chosen := asked.Get("server"); chosen != "" {
 			page.fill(page.Nearby, chosen)
 		}
 	}
@@ -222,12 +224,11 @@ func (r *Room) changePart(v *web.Visit) error {
 	})
 }
 
-// after returns where a part leads when it is saved: a new owner goes on to the first channel, and from a channel to
-// connecting it.
+// after returns where a part leads when it is saved: a new owner goes on to the first channel.
 func (r *Room) after(p Part, first bool) string {
 	switch {
 	case p.Channel != "":
-		return "/settings/channels/link"
+		return "/setup/" + url.PathEscape(p.Key) + "?saved=1"
 	case first:
 		return firstChannel
 	}
@@ -292,7 +293,8 @@ func (r *Room) setupFile(v *web.Visit) error {
 
 type setupWords struct {
 	Title, Lead, On, Off, InForce, InForceLead, Export, ExportHint, Nearby, NearbyUse, Test, Save, Force, ForceHint, Remove,
-	RemoveHint, RemoveDo, Removed, Saved, SecretSet, SecretNew, Add, Name, Unset, FirstLead, Skip, Page, Default string
+	RemoveHint, RemoveDo, Removed, Saved, SecretSet, SecretNew, Add, Name, Unset, FirstLead, Skip, Page, Default,
+	Connect, ConnectLead string
 	FixedBy string // the file or the variable
 	Fault   string // the error
 	Wrong   string // the error

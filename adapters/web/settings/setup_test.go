@@ -49,7 +49,7 @@ func TestSetup_testsSavesAndRemoves(t *testing.T) {
 	wrong.Lacks(t, "hunter2")
 	p.Post("/setup/model", url.Values{"do": {"test"}, "llm.api_key": {"right"}}).Wants(t, http.StatusOK, "It is &lt;some_bot&gt;.")
 	p.Post("/setup/model", url.Values{"do": {"force"}}).Wants(t, http.StatusUnprocessableEntity, "llm.model is empty")
-	for part, leads := range map[string]string{"model": "/setup/model", "channel-telegram": "/settings/channels/link", "choices": "/setup/choices"} {
+	for part, leads := range map[string]string{"model": "/setup/model", "channel-telegram": "/setup/channel-telegram?saved=1", "choices": "/setup/choices"} {
 		key := map[string]string{"model": "llm.api_key", "channel-telegram": "token", "choices": "key"}[part]
 		saved := p.Post("/setup/"+part, url.Values{"do": {"save"}, key: {"right"}, "item": {"a"}})
 		saved.Wants(t, http.StatusSeeOther)
@@ -57,6 +57,7 @@ func TestSetup_testsSavesAndRemoves(t *testing.T) {
 			t.Errorf("%s leads to %s", part, at)
 		}
 	}
+	p.Get("/setup/channel-telegram?saved=1").Wants(t, http.StatusOK, "Connect yourself", `action="/settings/channels/link"`)
 	p.Post("/setup/choices", url.Values{"do": {"remove"}, "item": {"<big>"}}).Wants(t, http.StatusSeeOther)
 	rows, err := f.World.Store.Audit(t.Context(), store.AuditQuery{User: f.Ana.User.ID, Limit: 100})
 	if err != nil {

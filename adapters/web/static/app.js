@@ -37,7 +37,7 @@
   // ---- Signing in: choice of the time zone, if the browser's differs from the gateway's. ----
   const clocks = $("clocks");
   const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const begins = document.querySelector("input[data-zone]");
+  const begins = document.querySelector("input[data-here]");
   if (begins && here) begins.value = here;
   if (clocks && here && here !== clocks.dataset.house) {
     clocks.querySelectorAll("input").forEach((x, i) => {

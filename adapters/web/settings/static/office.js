@@ -37,6 +37,15 @@
       offer();
     });
   }
+  // What is waited for on another device says here that it has come.
+  const arrives = document.querySelector("[data-arrives]");
+  if (arrives) {
+    const ask = setInterval(async () => {
+      const answer = await fetch(arrives.dataset.arrives).catch(() => null);
+      if (answer?.status === 200 || answer?.status === 401) clearInterval(ask);
+      if (answer?.status === 200) arrives.hidden = false;
+    }, 2000);
+  }
   // The visible section is marked in the list of sections.
   const links = [...document.querySelectorAll(".side a[href^='#']")];
   const parts = links.map((a) => document.getElementById(a.hash.slice(1))).filter(Boolean);
