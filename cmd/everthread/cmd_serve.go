@@ -111,7 +111,7 @@ func (s *served) serve(ctx context.Context, log *zap.Logger) error {
 	if err == nil {
 		a, shut, err = startApp(ctx, cfg, log, s.storedSettings)
 	}
-	if s.fault = err; err != nil && ctx.Err() == nil && len(s.began) > 0 {
+	if s.fault = err; err != nil && ctx.Err() == nil && (len(s.began) > 0 || errors.Is(err, engine.ErrOtherKey)) {
 		log.Error("what was set on the page does not work, and is not in force", zap.Error(err))
 		a, shut, err = startApp(ctx, s.last, log, s.storedSettings)
 	}

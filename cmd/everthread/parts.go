@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"maps"
 	"net"
 	"path/filepath"
@@ -60,6 +61,10 @@ var fieldOptions = map[string][]string{
 	"trust_hints":          {"false", "true"}, "auth": {"", "oauth"},
 }
 
+// fieldsOfFew are the values that few people need to set.
+var fieldsOfFew = []string{"context_window", "reasoning_effort", "prompt", "cached", "completion", "currency", "dimensions",
+	"client_id", "client_secret", "scopes", "roles", "users", "user", "trust_hints", "port", "folders", "from"}
+
 // channelPart is the prefix of the parts that set up channels.
 const channelPart = "channel-"
 
@@ -82,7 +87,7 @@ func (p setupPage) Parts(lang string) []page.Part {
 	field := func(s configs.Setting, key string) page.Field {
 		short := key[strings.LastIndex(key, ".")+1:]
 		f := page.Field{Key: key, Label: cmp.Or(w.Labels[key], w.Labels[short], key), Help: cmp.Or(w.Helps[key], w.Helps[short]),
-			Secret: s.Secret, Options: fieldOptions[key], Set: s.Value != "", From: in.fixed(s.Key)}
+			Secret: s.Secret, Options: fieldOptions[key], Set: s.Value != "", From: in.fixed(s.Key), More: slices.Contains(fieldsOfFew, short)}
 		if !s.Secret {
 			f.Value = s.Value
 		}
@@ -315,6 +320,32 @@ func (p setupPage) offered(ctx context.Context, a answers) ([]string, error) {
 	}
 	names, err := setup.Trier{}.Models(ctx, m)
 	return setup.Talking(names), err
+}
+
+// Seal encrypts typed secrets of a part for its page.
+func (p setupPage) Seal(part string, secrets map[string]string) (string, error) {
+	text, err := json.Marshal(secrets)
+	if err != nil || len(secrets) == 0 {
+		return "", err
+	}
+	by, err := p.Sealer()
+	if err != nil {
+		return "", err
+	}
+	return by.Seal("setup "+part, string(text))
+}
+
+// Unseal returns what Seal made for the part; nil for anything else.
+func (p setupPage) Unseal(part, sealed string) (secrets map[string]string) {
+	by, err := p.Sealer()
+	if err != nil || sealed == "" {
+		return nil
+	}
+	text, err := by.Open("setup "+part, sealed)
+	if err != nil || json.Unmarshal([]byte(text), &secrets) != nil {
+		return nil
+	}
+	return secrets
 }
 
 // Save stores answers that Test finds right, or any with force.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -16,7 +17,10 @@ const (
 	sealedKey   = "secret."
 )
 
-// StoredSettings returns the values that the owner set on the page. c holds the secret key.
+// ErrOtherKey means that what the page stored was encrypted with another secret key.
+var ErrOtherKey = errors.New("it cannot be decrypted with this secret key")
+
+// StoredSettings returns the values that the owner set on the page, or ErrOtherKey. c holds the secret key.
 func StoredSettings(ctx context.Context, c configs.Config, st store.StateStore) (configs.Stored, error) {
 	sealed, err := st.States(ctx, pageAccount)
 	if err != nil || len(sealed) == 0 {
@@ -33,7 +37,7 @@ func StoredSettings(ctx context.Context, c configs.Config, st store.StateStore) 
 			continue
 		}
 		if out[path], err = by.Open(pageAccount+" "+key, text); err != nil {
-			return nil, fmt.Errorf("%s, set on the page, cannot be decrypted with this secret key: %w", path, err)
+			return nil, fmt.Errorf("%s, set on the page: %w", path, errors.Join(ErrOtherKey, err))
 		}
 	}
 	return out, nil

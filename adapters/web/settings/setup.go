@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -29,6 +30,10 @@ type Setup interface {
 	Settings() []Field
 	// Fault says why what is stored is not in force; empty: it is.
 	Fault() string
+	// Seal encrypts typed secrets of a part for its page, and Unseal returns them, by the keys of their fields. Unseal
+	// returns nil for what Seal did not make for this part.
+	Seal(part string, secrets map[string]string) (string, error)
+	Unseal(part, sealed string) map[string]string
 	// File returns what is stored as a configuration file without secrets.
 	File(ctx context.Context) ([]byte, error)
 }
@@ -62,6 +67,7 @@ type Field struct {
 	Offers      []string // proposed texts
 	Value       string   // empty for a secret
 	Set         bool
+	More        bool   // few people need it
 	From        string // the variable or file that fixes it; empty: the page can set it
 }
 
@@ -110,8 +116,9 @@ type partView struct {
 	Nearby []Found
 	Tested *Tested
 	Item   string
-	First  bool // the owner is new
-	Saved  bool // a channel was just saved, and is to be connected
+	First  bool   // the owner is new
+	Saved  bool   // a channel was just saved, and is to be connected
+	Sealed string // the secrets that were tested
 }
 
 // NewName is the name that was typed for a new item.
@@ -120,6 +127,11 @@ func (p partView) NewName() string {
 		return ""
 	}
 	return p.Item
+}
+
+// HasMore reports whether there are fields that few people need.
+func (p partView) HasMore(fields []Field) bool {
+	return slices.ContainsFunc(fields, func(f Field) bool { return f.More })
 }
 
 // Skip is where a new owner goes on without this part.
@@ -189,15 +201,15 @@ func (r *Room) changePart(v *web.Visit) error {
 	}
 	form := v.R.PostForm
 	a := Answers{Part: p.Key, Item: strings.TrimSpace(form.Get("item")), Lang: v.Lang, Values: map[string]string{}}
-	fields := p.Fields
-	if p.New != nil {
-		fields = p.New
-	}
-	for _, f := range fields {
+	before := r.Setup.Unseal(p.Key, form.Get("sealed"))
+	for _, f := range p.fields() {
 		if _, given := form[f.Key]; given && f.From == "" {
 			a.Values[f.Key] = strings.TrimSpace(form.Get(f.Key))
 			if err := v.Within(mostTyped, a.Values[f.Key]); err != nil {
 				return err
+			}
+			if f.Secret {
+				a.Values[f.Key] = cmp.Or(a.Values[f.Key], before[f.Key])
 			}
 		}
 	}
@@ -222,6 +234,14 @@ func (r *Room) changePart(v *web.Visit) error {
 		}
 		return r.saved(v, r.after(p, form.Has("first")), t.Said+" "+w.Saved, keys)
 	})
+}
+
+// fields returns the fields of an answer.
+func (p Part) fields() []Field {
+	if p.New != nil {
+		return p.New
+	}
+	return p.Fields
 }
 
 // after returns where a part leads when it is saved: a new owner goes on to the first channel.
@@ -254,8 +274,14 @@ func (r *Room) notSaved(v *web.Visit, err error) error {
 	return web.Because(http.StatusUnprocessableEntity, err.Error())
 }
 
-// tested shows what a test said, with what was typed but for secrets.
-func (r *Room) tested(v *web.Visit, p Part, a Answers, t Tested) error {
+// tested shows what a test said, with what was typed; its secrets are sealed.
+func (r *Room) tested(v *web.Visit, p Part, a Answers, t Tested) (err error) {
+	secrets := map[string]string{}
+	for _, f := range p.fields() {
+		if typed := a.Values[f.Key]; f.Secret && typed != "" {
+			secrets[f.Key] = typed
+		}
+	}
 	page := partView{Part: p, Tested: &t, Item: a.Item, First: v.R.PostForm.Has("first")}
 	show := func(fields []Field) []Field {
 		fields = slices.Clone(fields)
@@ -264,7 +290,7 @@ func (r *Room) tested(v *web.Visit, p Part, a Answers, t Tested) error {
 			if typed, ok := a.Values[f.Key]; ok && !f.Secret {
 				f.Value = typed
 			}
-			f.Offers = t.Offers[f.Key]
+			f.Offers, f.Set = t.Offers[f.Key], f.Set || secrets[f.Key] != ""
 		}
 		return fields
 	}
@@ -274,6 +300,9 @@ func (r *Room) tested(v *web.Visit, p Part, a Answers, t Tested) error {
 		page.Items[i].Fields = show(p.Items[i].Fields)
 	} else {
 		page.New = show(p.New)
+	}
+	if page.Sealed, err = r.Setup.Seal(p.Key, secrets); err != nil {
+		return err
 	}
 	return v.Page("setup", p.Title, page)
 }
@@ -294,7 +323,7 @@ func (r *Room) setupFile(v *web.Visit) error {
 type setupWords struct {
 	Title, Lead, On, Off, InForce, InForceLead, Export, ExportHint, Nearby, NearbyUse, Test, Save, Force, ForceHint, Remove,
 	RemoveHint, RemoveDo, Removed, Saved, SecretSet, SecretNew, Add, Name, Unset, FirstLead, Skip, Page, Default,
-	Connect, ConnectLead string
+	Connect, ConnectLead, More string
 	FixedBy string // the file or the variable
 	Fault   string // the error
 	Wrong   string // the error

@@ -48,6 +48,11 @@ func TestSetup_testsSavesAndRemoves(t *testing.T) {
 		`<option value="https://offered.example">`)
 	wrong.Lacks(t, "hunter2")
 	p.Post("/setup/model", url.Values{"do": {"test"}, "llm.api_key": {"right"}}).Wants(t, http.StatusOK, "It is &lt;some_bot&gt;.")
+	again := p.Post("/setup/model", url.Values{"do": {"test"}, "llm.api_key": {"right"}}).Between(t, `name="sealed" value="`, `"`)
+	p.Post("/setup/model", url.Values{"do": {"test"}, "llm.api_key": {""}, "sealed": {again}}).Wants(t, http.StatusOK,
+		"It is &lt;some_bot&gt;.")
+	p.Post("/setup/channel-telegram", url.Values{"do": {"test"}, "token": {""}, "sealed": {again}}).Wants(t, http.StatusOK,
+		"&lt;refused&gt;")
 	p.Post("/setup/model", url.Values{"do": {"force"}}).Wants(t, http.StatusUnprocessableEntity, "llm.model is empty")
 	for part, leads := range map[string]string{"model": "/setup/model", "channel-telegram": "/setup/channel-telegram?saved=1", "choices": "/setup/choices"} {
 		key := map[string]string{"model": "llm.api_key", "channel-telegram": "token", "choices": "key"}[part]

@@ -3,6 +3,8 @@ package settings
 import (
 	"context"
 	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -208,6 +210,18 @@ func (f *fakeSetup) Save(ctx context.Context, a Answers, force bool) (Tested, []
 func (f *fakeSetup) Remove(_ context.Context, part, item string) ([]string, error) {
 	f.asked = append(f.asked, "remove "+part+" "+item)
 	return []string{"a." + part}, nil
+}
+
+func (*fakeSetup) Seal(part string, secrets map[string]string) (string, error) {
+	b, err := json.Marshal(secrets)
+	return part + hex.EncodeToString(b), err
+}
+
+func (*fakeSetup) Unseal(part, sealed string) (out map[string]string) {
+	if b, err := hex.DecodeString(strings.TrimPrefix(sealed, part)); err != nil || json.Unmarshal(b, &out) != nil {
+		return nil
+	}
+	return out
 }
 
 func (*fakeSetup) Settings() []Field {

@@ -1,7 +1,9 @@
 package people_test
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,4 +74,38 @@ func TestOwner_hasTheNameOfTheApp(t *testing.T) {
 			t.Errorf("%s: known %v, the owner is %s", c.name, known, owner.Name)
 		}
 	}
+}
+
+func TestClaim_letsTheOwnerInUntilTheyHaveAnAddress(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, people.Pairing)
+	h.Settings.SetupCode = "installers-code"
+	refused := func(code string) {
+		t.Helper()
+		if web, err := h.Claim(t.Context(), code); !errors.Is(err, core.ErrRefused) || web != "" {
+			t.Errorf("%q: %q, %v", code, web, err)
+		}
+	}
+	refused("installers-code") // the owner is on Telegram
+	ids, err := h.Store.Identities(t.Context(), h.owner.ID)
+	must(t, err)
+	_, err = h.Store.Note(t.Context(), store.Note{User: h.owner.ID, Now: h.now,
+		Effects: []core.Effect{effect.Unlink{Identity: ids[0].ID, At: h.now}}})
+	must(t, err)
+	_, code, err := h.EnsureOwner(t.Context())
+	must(t, err)
+	for _, wrong := range []string{"", " ", "installers", "installers-code2", code[1:]} {
+		refused(wrong)
+	}
+	for _, right := range []string{code, " " + strings.ToLower(code) + "\n", "installers-code"} {
+		web, err := h.Claim(t.Context(), right)
+		must(t, err)
+		s := store.Session{Hash: web, CreatedAt: h.now, UsedAt: h.now, Expires: h.now.Add(time.Hour)}
+		if got, err := h.SignIn(t.Context(), trust.CodeHash(web), s, h.now); err != nil || got.User != h.owner.ID {
+			t.Errorf("%q signs in %+v, %v", right, got, err)
+		}
+	}
+	_, err = h.Door(t.Context(), h.owner.ID, "web")
+	must(t, err)
+	refused("installers-code") // the owner has been on the page
 }
