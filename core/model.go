@@ -70,7 +70,8 @@ type Delta struct {
 	ToolCalls []ToolCall
 	Finish    Finish
 	Usage     *Usage
-	Model     string // the model that answered, in the last Delta
+	Model     string // the model that answered, as its server calls it, in the last Delta
+	Asked     string // the model that was asked, as the configuration calls it, in the last Delta; may be empty
 	Instead   bool   // in the last Delta: a fallback answered
 	// Thought reports, in the last Delta, that the model wrote thoughts, which are not part of Text.
 	Thought bool

@@ -54,21 +54,41 @@ func Model(c configs.LLM, t core.Tokenizer, way *egress.Gate) (core.Model, error
 	case "demo":
 		return demo.New(t), nil
 	case "openai":
-		return sighted(c, openai.New(openai.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model,
+		return asked(c, openai.New(openai.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model,
 			Effort: c.ReasoningEffort, Timeout: c.Timeout, Way: way})), nil
 	case "anthropic":
-		return sighted(c, anthropic.New(anthropic.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model,
+		return asked(c, anthropic.New(anthropic.Options{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model,
 			Effort: c.ReasoningEffort, Timeout: c.Timeout, Way: way})), nil
 	}
 	return nil, fmt.Errorf("provider %q is not known; use openai, anthropic or demo", c.Provider)
 }
 
-// sighted returns a model that gets pictures only if it is to see them.
-func sighted(c configs.LLM, m core.Model) core.Model {
-	if c.SeesItself() {
-		return m
+// asked returns a model that gets pictures only if it is to see them, and that says by which name it was asked: servers
+// answer with a name of their own, which has no price.
+func asked(c configs.LLM, m core.Model) core.Model {
+	if !c.SeesItself() {
+		m = blind{m}
 	}
-	return blind{m}
+	return named{m, c.Model}
+}
+
+type named struct {
+	core.Model
+	name string
+}
+
+// Stream asks the model.
+func (n named) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[core.Delta, error] {
+	return func(yield func(core.Delta, error) bool) {
+		for d, err := range n.Model.Stream(ctx, req) {
+			if d.Finish != "" || d.Usage != nil {
+				d.Asked = n.name
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
 }
 
 // blind is a model that is told of pictures, and does not see them.

@@ -137,7 +137,7 @@ func (m *bounded) Stream(ctx context.Context, req core.ModelRequest) iter.Seq2[c
 			if err == nil && !c.has(ctx, d) && d.Finish == "" {
 				rest := d.Text[:text.RuneStart(d.Text, len(d.Text)*c.left/max(m.tokens.Count(d.Text), 1))]
 				c.text, c.left = c.text+c.left, 0
-				yield(core.Delta{Text: rest, Restart: d.Restart, Model: d.Model, Finish: core.FinishLength,
+				yield(core.Delta{Text: rest, Restart: d.Restart, Model: d.Model, Asked: d.Asked, Finish: core.FinishLength,
 					Usage: &core.Usage{Prompt: c.prompt, Completion: c.text}}, nil)
 				return
 			}

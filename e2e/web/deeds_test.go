@@ -35,6 +35,11 @@ func fresh(expression string) string { return "!window.old && " + expression }
 // toast returns an expression that is true if the page shows a notice with a text.
 func toast(text string) string { return says("#toast", text) }
 
+// begins tries a code that is not the owner's.
+var begins = []deed{
+	{"/", "#start-code = nobodys-code | main .button.primary", fresh(says(".note", "already been used")), true},
+}
+
 // arrives signs in, creates a key without any other app, and links apps.
 var arrives = []deed{
 	{"", "#clocks label:nth-of-type(2) input", "document.querySelector('#clocks input[value=UTC]').checked", false},

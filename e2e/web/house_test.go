@@ -230,6 +230,8 @@ func (v *house) comesBack(t *testing.T, user string) {
 // livesHere does everything possible in a house, from the first link.
 func (v *house) livesHere(t *testing.T) {
 	v.hand.look(v)
+	v.run(t, begins)
+	v.Open("/signin?code=" + v.g.WebCode())
 	v.run(t, arrives)
 	v.Ask("/start " + v.g.Logged(`/start ([A-Z0-9]{10})`)[1])
 	v.talks()

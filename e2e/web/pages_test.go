@@ -75,7 +75,7 @@ func (v *gallery) stay(p *e2etest.Tab) {
 	p.Send(onThePage[0][0][:strings.Index(onThePage[0][0], "\n")])
 	p.Sees(".entry.agent", "bench")
 	own := "/m/" + e2etest.Js[string](p, "[...document.querySelectorAll('.entry.user.said')].pop().id.slice(1)")
-	v.pages = append(v.pages, own+"/edit", own+"/unsend", "/commands", "/admin/audit", "/admin/users/1/usage", "/settings/export", "/offline")
+	v.pages = append(v.pages, own+"/edit", own+"/unsend", "/commands", "/admin/audit", "/setup/model", "/setup/channel-telegram", "/admin/users/1/usage", "/setup/calendars", "/settings/export", "/offline")
 	p.Open(v.pages[10])
 	p.Press("main", "Remember")
 	p.Sees("#toast", "Remembered.")
@@ -105,7 +105,7 @@ func (v *gallery) found(p *e2etest.Tab) []string {
 	v.T.Helper()
 	const links = `[...document.querySelectorAll('.tabs a, .side a, nav a')].filter((x) => x.origin === location.origin).map((x) => x.pathname)`
 	var out []string
-	area := regexp.MustCompile(`^/(memory|settings|admin)(/[a-z]+)?$`)
+	area := regexp.MustCompile(`^/(memory|settings|admin|setup)(/[a-z]+)?$`)
 	for _, top := range e2etest.Js[[]string](p, links) {
 		if !area.MatchString(top) {
 			continue

@@ -66,7 +66,7 @@ func (r *run) complete(ctx context.Context, tools []core.ToolSpec, limit int) (a
 	req.MaxTokens = limit
 	text, last, usage, err := r.stream(ctx, req, r.show)
 	if err == nil || usage != nil || text != "" || ctx.Err() != nil { // otherwise the answer had not begun
-		r.settle(usage, text, last.Model)
+		r.settle(usage, text, cmp.Or(last.Asked, last.Model))
 	}
 	if err != nil {
 		return answer{text: strings.TrimSpace(text)}, cmp.Or(ctx.Err(), err)

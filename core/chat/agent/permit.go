@@ -266,7 +266,7 @@ func (r *run) askWithout(ctx context.Context, tool core.Tool) []core.ToolCall {
 		}
 	}
 	text, last, usage, err := r.stream(ctx, request, func(core.Delta, string) {})
-	r.settle(usage, text, last.Model)
+	r.settle(usage, text, cmp.Or(last.Asked, last.Model))
 	if err != nil {
 		return nil
 	}

@@ -223,10 +223,10 @@ func (s *Summarizer) ask(ctx context.Context, w *work, request []core.ModelMessa
 		}
 		d.AppendTo(&text)
 		if d.Usage != nil {
-			used, model = d.Usage, d.Model
+			used, model = d.Usage, cmp.Or(d.Asked, d.Model)
 		}
 		if d.Finish != "" {
-			finish, model, w.model = d.Finish, d.Model, d.Model
+			finish, model, w.model = d.Finish, cmp.Or(d.Asked, d.Model), d.Model
 		}
 	}
 	if finish == "" {
