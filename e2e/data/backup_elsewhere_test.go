@@ -36,7 +36,7 @@ func TestBackup_elsewhereAndBack(t *testing.T) {
 		for _, kind := range []string{"folder", "bucket", "webdav"} {
 			t.Run(kind, func(t *testing.T) {
 				t.Parallel()
-				address := ""
+				var address string
 				switch kind {
 				case "folder":
 					address = placetest.Folder(t)
