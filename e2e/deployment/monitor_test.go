@@ -36,7 +36,8 @@ func scraped(t *testing.T) string {
 	dir := t.TempDir()
 	cmd := exec.Command(program(t), "serve")
 	cmd.Dir = dir
-	cmd.Env = []string{"HOME=" + dir, "EVERTHREAD_HTTP_LISTEN=" + address, "EVERTHREAD_BACKUP_CRON=15 3 * * *"}
+	cmd.Env = []string{"HOME=" + dir, "EVERTHREAD_HTTP_LISTEN=" + address, "EVERTHREAD_BACKUP_CRON=15 3 * * *",
+		"EVERTHREAD_BACKUP_TO=" + filepath.Join(dir, "elsewhere"), "EVERTHREAD_BACKUP_PASSPHRASE=tomatoes and basil in a row"}
 	must(t, cmd.Start())
 	defer func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
