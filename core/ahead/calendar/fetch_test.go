@@ -78,7 +78,7 @@ func TestSource_saysWhatIsWrong(t *testing.T) {
 		strings.Replace(server.URL, "http://", "http://ada:pass@", 1) + "/user": nil, server.URL + "/user": source.Refused,
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
-		if want == source.Slow {
+		if errors.Is(want, source.Slow) {
 			ctx, cancel = context.WithTimeout(ctx, time.Second)
 		}
 		found, err := New(address, (*egress.Gate)(nil).Client(address)).Events(ctx, tuesday, tuesday.AddDate(0, 0, 1), time.UTC)
