@@ -52,7 +52,8 @@ type Doors interface {
 
 // Owner lets the owner in at the first start, as people.People does.
 type Owner interface {
-	// Unclaimed reports whether the owner has no address yet.
+	Doors
+	// Unclaimed reports whether the owner has no address yet, and there is a code for them.
 	Unclaimed(ctx context.Context) (bool, error)
 	// Claim returns a code that signs the owner in, or core.ErrRefused for a wrong code or an owner with an address.
 	Claim(ctx context.Context, code string) (string, error)

@@ -205,6 +205,9 @@ func (v *Visit) signInWith(code, next string) error {
 	if err != nil {
 		return fmt.Errorf("sign in: %w", err)
 	}
+	if _, err := v.channel.Owner.Door(v.Context(), s.User, Name); err != nil { // from now on they have been here
+		return fmt.Errorf("find the door: %w", err)
+	}
 	v.endOther()
 	v.setSession(token)
 	v.channel.Log.Info("signed in", zap.Int64("user", int64(s.User)), zap.Int64("session", s.ID))

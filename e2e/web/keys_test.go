@@ -167,6 +167,7 @@ var shortcuts = []shortcut{
 	{"", "Alt+m", "location.pathname === '/memory'"},
 	{"", "Alt+s", "location.pathname === '/settings'"},
 	{"", "Alt+g", "location.pathname === '/admin'"},
+	{"", "Alt+u", "location.pathname === '/setup'"},
 	{"", "Alt+h", "location.pathname === '/'"},
 	{"", "Alt+?", "document.querySelector('#shortcuts').open"},
 	{"", "Esc", "!document.querySelector('#shortcuts').open"},

@@ -127,16 +127,21 @@ func (p *People) Owner(ctx context.Context) (core.User, error) {
 	return core.User{}, core.ErrNotFound
 }
 
-// Unclaimed reports whether the owner has no address yet, neither in an app nor on the page.
+// Unclaimed reports whether a code lets the owner in on the page: they have no address yet, neither in an app nor on the
+// page, and there is a code.
 func (p *People) Unclaimed(ctx context.Context) (bool, error) {
 	owner, err := p.Owner(ctx)
 	if err != nil {
 		return false, err
 	}
 	ids, err := p.Identities(ctx, owner.ID)
-	return !slices.ContainsFunc(ids, func(i core.Identity) bool {
+	if err != nil || slices.ContainsFunc(ids, func(i core.Identity) bool {
 		return !Own(i.Address.Channel) || i.Address.Channel == "web"
-	}), err
+	}) {
+		return false, err
+	}
+	codes, err := p.Codes(ctx, effect.CodeOwner, p.Now())
+	return len(codes) > 0 || p.Settings.SetupCode != "", err
 }
 
 // claimLife is how long the code of Claim is valid.
