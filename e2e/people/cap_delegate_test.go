@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/everthread/everthread/e2e/e2etest"
 )
@@ -19,6 +20,7 @@ func TestAttack_helpersKeepToTheDay(t *testing.T) {
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		const limit = 150_000
 		w := e2etest.NewTown(t, database(t))
+		w.UseModel(e2etest.StartModel(t, 10*time.Millisecond)) // so that all begin before the day is used up
 		g := w.Start(fmt.Sprint("EVERTHREAD_LIMITS_TOKENS_PER_DAY=", limit), "EVERTHREAD_AGENT_MAX_STEPS=30")
 		w.AddOwner(g)
 		key, _ := w.APIKey("", "chat")
