@@ -40,9 +40,11 @@ type shownSetting struct {
 
 // Run shows the keys that are set, or all.
 func (s configShowCmd) Run(ctx context.Context, c *console, cfg configs.Config) error {
-	cfg, err := c.withPage(ctx, cfg)
-	if err != nil {
-		return err
+	with, err := c.withPage(ctx, cfg)
+	if err == nil {
+		cfg = with
+	} else { // what the file and the environment set is shown all the same
+		c.complain(err)
 	}
 	out := []shownSetting{}
 	var lines []string

@@ -57,7 +57,7 @@ func (s serveCmd) override(cfg *configs.Config) error {
 	return cfg.Validate()
 }
 
-// serveStore listens, waits for the database and serves until ctx ends, anew with each change of the settings.
+// serveStore listens, waits for the database and serves until ctx ends. When the settings change, it restarts the engine.
 func serveStore(ctx context.Context, c *console, cfg configs.Config, log *zap.Logger,
 	override func(c *configs.Config) error) error {
 	ln, err := server.Listen("http.listen", cfg.HTTP.Listen)
@@ -86,10 +86,13 @@ func serveStore(ctx context.Context, c *console, cfg configs.Config, log *zap.Lo
 		return err
 	}
 	one := &served{console: c, storedSettings: c.newSettings(st, cfg, override), at: ln, metricsAt: metricsAt, last: cfg}
-	for err = errChanged; errors.Is(err, errChanged); {
+	for err = errChanged; errors.Is(err, errChanged) && ctx.Err() == nil; {
 		err = one.serve(ctx, log)
 	}
 	log.Info("everthread has stopped")
+	if errors.Is(err, errChanged) {
+		return nil
+	}
 	return err
 }
 
@@ -127,7 +130,7 @@ func (s *served) serve(ctx context.Context, log *zap.Logger) error {
 			return err
 		}
 		s.greeted = true
-	} else {
+	} else if s.fault == nil {
 		log.Info("the settings have changed and are in force")
 	}
 	return a.serve(ctx, s.at, s.metricsAt, s.watch)

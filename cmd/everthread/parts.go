@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"maps"
 	"net"
 	"path/filepath"
 	"slices"
@@ -52,7 +51,7 @@ var ownParts = []part{
 	{key: "mail", list: "day_ahead.mail", keys: []string{"host", "port", "username", "password", "folders", "from", "user"}},
 }
 
-// fieldOptions are the words that a value can be, by its key without what stands before the last dot but one.
+// fieldOptions are the words that a value can be, by its key in the configuration or in an element.
 var fieldOptions = map[string][]string{
 	"llm.provider": {"demo", "openai", "anthropic"}, "provider": {"openai", "anthropic"},
 	"summary_llm.provider": {"", "openai", "anthropic"},
@@ -220,21 +219,25 @@ func (p setupPage) read(ctx context.Context, a page.Answers) (answers, error) {
 		return out, core.ErrNotFound
 	}
 	out.part = ownParts[i]
+	now, err := p.settings.Try(ctx, nil) // another process may have saved something since this one began
+	if err != nil {
+		return out, err
+	}
 	if out.part.list != "" {
-		text, err := p.Config.WithElement(out.part.list, a.Item, a.Values)
+		text, err := now.WithElement(out.part.list, a.Item, a.Values)
 		out.changes = map[string]string{out.part.list: text}
 		return out, err
 	}
-	out.changes = p.changed(a.Values)
+	out.changes = changed(now, a.Values)
 	return out, nil
 }
 
-// changed returns the values that differ from those in force. A secret that was not typed stays, unless it would go to
-// another server.
-func (p setupPage) changed(values map[string]string) map[string]string {
+// changed returns the values that differ from those of a configuration. A secret that was not typed stays, unless it would
+// go to another server.
+func changed(now configs.Config, values map[string]string) map[string]string {
 	out, moves := map[string]string{}, false
 	var secrets []string
-	for _, s := range p.Config.Settings() {
+	for _, s := range now.Settings() {
 		text, given := values[s.Key]
 		switch {
 		case !given:
@@ -349,49 +352,51 @@ func (p setupPage) Unseal(part, sealed string) (secrets map[string]string) {
 }
 
 // Save stores answers that Test finds right, or any with force.
-func (p setupPage) Save(ctx context.Context, typed page.Answers, force bool) (page.Tested, []string, error) {
+func (p setupPage) Save(ctx context.Context, typed page.Answers, force bool) (page.Tested, error) {
 	a, t := p.test(ctx, typed)
 	if t.Wrong != "" && (!force || a.channel != nil || a.changes == nil) {
-		return t, nil, nil
+		return t, nil
 	}
 	if force {
 		t.Wrong = ""
 	}
-	return t, keysOf(a.changes), p.settings.Save(ctx, a.changes)
+	return t, p.settings.Save(ctx, a.User, a.changes)
 }
 
-func keysOf(changes map[string]string) []string { return slices.Sorted(maps.Keys(changes)) }
-
-// Remove removes the values of a part, or one of its items.
-func (p setupPage) Remove(ctx context.Context, key, item string) ([]string, error) {
+// Remove removes the values of a part that the page set, or one of its items.
+func (p setupPage) Remove(ctx context.Context, user core.UserID, key, item string) error {
+	now, err := p.settings.Try(ctx, nil)
+	if err != nil {
+		return err
+	}
 	changes := map[string]string{}
 	if name, ok := strings.CutPrefix(key, channelPart); ok {
-		for _, s := range p.Config.Settings() {
+		for _, s := range now.Settings() {
 			if strings.HasPrefix(s.Key, "channels."+name+".") && s.Origin.Layer == configs.FromPage {
 				changes[s.Key] = ""
 			}
 		}
-		return keysOf(changes), p.settings.Save(ctx, changes)
+		return p.settings.Save(ctx, user, changes)
 	}
 	i := slices.IndexFunc(ownParts, func(o part) bool { return o.key == key })
 	if i < 0 {
-		return nil, core.ErrNotFound
+		return core.ErrNotFound
 	}
 	one := ownParts[i]
 	if one.list == "" {
 		for _, k := range one.keys {
-			if p.Config.Origin(k).Layer == configs.FromPage {
+			if now.Origin(k).Layer == configs.FromPage {
 				changes[k] = ""
 			}
 		}
-		return keysOf(changes), p.settings.Save(ctx, changes)
+		return p.settings.Save(ctx, user, changes)
 	}
-	text, err := p.Config.WithoutElement(one.list, item)
+	text, err := now.WithoutElement(one.list, item)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	changes[one.list] = text
-	return keysOf(changes), p.settings.Save(ctx, changes)
+	return p.settings.Save(ctx, user, changes)
 }
 
 // Settings lists every key that is set, with where.

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/engine"
 )
 
@@ -73,13 +76,20 @@ func (s *storedSettings) Try(ctx context.Context, changes map[string]string) (co
 	return s.with(stored)
 }
 
-// Save stores changes that Try accepts. Every process then begins anew with them, this one immediately.
-func (s *storedSettings) Save(ctx context.Context, changes map[string]string) error {
+// Save stores changes that Try accepts, and records each key in the audit of the user who made them. Every process then
+// restarts with them, this one immediately.
+func (s *storedSettings) Save(ctx context.Context, user core.UserID, changes map[string]string) error {
 	if _, err := s.Try(ctx, changes); err != nil {
 		return err
 	}
 	if err := engine.SaveSettings(ctx, s.without, s.store, changes); err != nil {
 		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(changes)) {
+		row := audit.Row{What: audit.Setup, Tool: key, Result: audit.Done}
+		if err := s.store.PutAudit(ctx, user, row); err != nil {
+			return err
+		}
 	}
 	select {
 	case s.saved <- struct{}{}:
@@ -88,7 +98,7 @@ func (s *storedSettings) Save(ctx context.Context, changes map[string]string) er
 	return nil
 }
 
-// errChanged ends a process that is to begin anew with other settings.
+// errChanged ends the engine of a process that restarts with other settings.
 var errChanged = errors.New("the settings have changed")
 
 // settingsPoll is the interval at which a process looks for changes made in another one.

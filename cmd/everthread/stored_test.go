@@ -2,11 +2,16 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/everthread/everthread/configs"
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/engine"
+	ports "github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/store/sqlite/sqlitetest"
 )
 
@@ -22,15 +27,26 @@ func newStored(t *testing.T, environ ...string) *storedSettings {
 	return (&console{environ: environ}).newSettings(sqlitetest.Open(t, dir), c, nil)
 }
 
+// owner makes the owner.
+func owner(t *testing.T, s *storedSettings) core.UserID {
+	t.Helper()
+	u, err := s.store.AddUser(t.Context(), core.User{Name: "Ada", Role: core.RoleOwner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.ID
+}
+
 func TestStored_savesWhatIsRightAndBeginsAnew(t *testing.T) {
 	t.Parallel()
 	s := newStored(t, "EVERTHREAD_LLM_MODEL=fixed")
+	user := owner(t, s)
 	if c, err := s.begin(t.Context()); err != nil || c.LLM.Provider != "demo" {
 		t.Fatalf("%+v, %v", c.LLM, err)
 	}
 	for key, text := range map[string]string{"llm.provider": "openay", "web.search": "somewhere", "turn.debounce": "soon",
 		"data_dir": "/elsewhere", "agent.mcp_servers": "[{name: a, command: sh}]"} {
-		if err := s.Save(t.Context(), map[string]string{key: text}); err == nil || strings.Contains(err.Error(), "hunter2") {
+		if err := s.Save(t.Context(), user, map[string]string{key: text}); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %s was saved: %v", key, text, err)
 		}
 	}
@@ -39,12 +55,23 @@ func TestStored_savesWhatIsRightAndBeginsAnew(t *testing.T) {
 		t.Error("it begins anew although nothing was saved")
 	default:
 	}
-	err := s.Save(t.Context(), map[string]string{"llm.provider": "openai", "llm.api_key": "hunter2", "llm.model": "typed"})
+	ctx := core.WithActor(t.Context(), core.Actor{Via: core.ViaSession, At: time.Now()})
+	err := s.Save(ctx, user, map[string]string{"llm.provider": "openai", "llm.api_key": "hunter2", "llm.model": "typed"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := s.watch(t.Context()); !errors.Is(err, errChanged) {
 		t.Errorf("got %v", err)
+	}
+	rows, err := s.store.Audit(t.Context(), ports.AuditQuery{User: user, Limit: 10})
+	var keys []string
+	for _, r := range rows {
+		if r.What == audit.Setup {
+			keys = append(keys, r.Tool)
+		}
+	}
+	if slices.Sort(keys); err != nil || !slices.Equal(keys, []string{"llm.api_key", "llm.model", "llm.provider"}) {
+		t.Errorf("the audit has %q, %v", keys, err)
 	}
 	c, err := s.begin(t.Context())
 	if err != nil || c.LLM.Provider != "openai" || c.LLM.Model != "fixed" || string(c.LLM.APIKey) != "hunter2" {
@@ -64,7 +91,8 @@ func TestStored_savesWhatIsRightAndBeginsAnew(t *testing.T) {
 func TestStored_otherKeyIsAFault(t *testing.T) {
 	t.Parallel()
 	s := newStored(t)
-	if err := s.Save(t.Context(), map[string]string{"web.search": "off"}); err != nil {
+	user := owner(t, s)
+	if err := s.Save(t.Context(), user, map[string]string{"web.search": "off"}); err != nil {
 		t.Fatal(err)
 	}
 	s.without.SecretKey = "another"

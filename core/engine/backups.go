@@ -188,11 +188,9 @@ type Elsewhere struct {
 
 // ReadElsewhere returns what is known of the backups elsewhere.
 func ReadElsewhere(ctx context.Context, c configs.Config, st store.StateStore) (s Elsewhere, err error) {
-	values := map[string]string{}
-	for _, key := range []string{backupSent, backupTo, backupFailed, backupWhy} {
-		if values[key], err = st.State(ctx, backupState, key); err != nil {
-			return s, err
-		}
+	values, err := st.States(ctx, backupState)
+	if err != nil {
+		return s, err
 	}
 	s.Why = values[backupWhy]
 	if values[backupTo] == c.Backup.To {

@@ -122,7 +122,6 @@ type Store interface {
 	QueueStats(ctx context.Context) ([]store.QueueStat, error)
 	DeadJobs(ctx context.Context, limit int) ([]store.Job, error)
 	Audit(ctx context.Context, q store.AuditQuery) ([]audit.Row, error)
-	PutAudit(ctx context.Context, user core.UserID, r audit.Row) error
 	Revive(ctx context.Context, user core.UserID, id core.JobID, now time.Time) error
 }
 

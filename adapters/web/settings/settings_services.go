@@ -128,15 +128,8 @@ func connectCookie(v *web.Visit, state string) string {
 func (r *Room) connect(v *web.Visit) error {
 	w := say(v.Lang).Connect
 	address, state, asked, err := r.Services.Begin(v.Context(), v.R.PostForm.Get("code"), v.Base())
-	switch {
-	case web.IsRefused(err):
-		return r.oldLink(v)
-	case errors.Is(err, service.ErrUnregistered):
-		return r.connectEnd(v, http.StatusBadGateway, fmt.Sprintf(w.FailedTitle, asked.Service.Name), fmt.Sprintf(w.Unregistered, asked.Service.Name))
-	case errors.Is(err, service.ErrAway):
-		return r.connectEnd(v, http.StatusBadGateway, fmt.Sprintf(w.FailedTitle, asked.Service.Name), fmt.Sprintf(w.Away, asked.Service.Name))
-	case err != nil:
-		return fmt.Errorf("begin to connect a service: %w", err)
+	if err != nil {
+		return r.notConnected(v, asked, err)
 	}
 	v.SetCookie(connectCookie(v, state), trust.CodeHash(state), int(connectLife.Seconds()))
 	v.W.Header().Set("Refresh", "0; url="+address)
@@ -157,18 +150,28 @@ func (r *Room) connected(v *web.Visit) error {
 	}
 	v.SetCookie(name, "", -1)
 	asked, err := r.Services.Complete(v.Context(), a)
+	if err != nil {
+		return r.notConnected(v, asked, err)
+	}
+	return r.connectEnd(v, http.StatusOK, fmt.Sprintf(w.DoneTitle, asked.Service.Name),
+		fmt.Sprintf(w.Done, asked.User.Name, asked.Service.Name))
+}
+
+// notConnected tells why a service was not connected.
+func (r *Room) notConnected(v *web.Visit, asked service.Asked, err error) error {
+	w, name := say(v.Lang).Connect, asked.Service.Name
+	status, why := http.StatusBadGateway, w.Away
 	switch {
 	case web.IsRefused(err):
 		return r.oldLink(v)
 	case errors.Is(err, service.ErrDenied):
-		return r.connectEnd(v, http.StatusOK, fmt.Sprintf(w.FailedTitle, asked.Service.Name), fmt.Sprintf(w.Denied, asked.Service.Name))
-	case errors.Is(err, service.ErrAway):
-		return r.connectEnd(v, http.StatusBadGateway, fmt.Sprintf(w.FailedTitle, asked.Service.Name), fmt.Sprintf(w.Away, asked.Service.Name))
-	case err != nil:
+		status, why = http.StatusOK, w.Denied
+	case errors.Is(err, service.ErrUnregistered):
+		why = w.Unregistered
+	case !errors.Is(err, service.ErrAway):
 		return fmt.Errorf("connect a service: %w", err)
 	}
-	return r.connectEnd(v, http.StatusOK, fmt.Sprintf(w.DoneTitle, asked.Service.Name),
-		fmt.Sprintf(w.Done, asked.User.Name, asked.Service.Name))
+	return r.connectEnd(v, status, fmt.Sprintf(w.FailedTitle, name), fmt.Sprintf(why, name))
 }
 
 // connectEndView is the page at the end.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
-	"github.com/everthread/everthread/core/audit"
 )
 
 // Setup changes the configuration of the gateway for its owner. What is saved is in force within seconds.
@@ -22,10 +22,10 @@ type Setup interface {
 	Nearby(ctx context.Context) []Found
 	// Test checks a part as it would be with answers, and stores nothing.
 	Test(ctx context.Context, a Answers) Tested
-	// Save stores answers, if Test finds nothing wrong with them or force is set, and returns the changed keys.
-	Save(ctx context.Context, a Answers, force bool) (t Tested, keys []string, err error)
-	// Remove removes the values of a part, or one of its items.
-	Remove(ctx context.Context, part, item string) (keys []string, err error)
+	// Save stores answers, if Test finds nothing wrong with them or force is set.
+	Save(ctx context.Context, a Answers, force bool) (Tested, error)
+	// Remove removes the values of a part, or one of its items, for a user.
+	Remove(ctx context.Context, user core.UserID, part, item string) error
 	// Settings lists every key that is set, with where.
 	Settings() []Field
 	// Fault says why what is stored is not in force; empty: it is.
@@ -73,7 +73,8 @@ type Field struct {
 
 // Answers are what was typed for a part, by the keys of its fields. An empty secret stays as it is.
 type Answers struct {
-	Part, Item string // Item is the name of a list's item
+	User       core.UserID // who typed them
+	Part, Item string      // Item is the name of a list's item
 	Lang       string
 	Values     map[string]string
 }
@@ -161,7 +162,7 @@ func (r *Room) setupPart(v *web.Visit) error {
 	}
 	asked := v.R.URL.Query()
 	page := partView{Part: p, First: asked.Has("first"), Saved: asked.Has("saved") && p.Channel != ""}
-	if p.Key == "model" {
+	if p.Key == "model" && !p.On {
 		page.Nearby = r.Setup.Nearby(v.Context())
 		if chosen := asked.Get("server"); chosen != "" {
 			page.fill(page.Nearby, chosen)
@@ -199,8 +200,11 @@ func (r *Room) changePart(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
+	if p.Fixed != "" {
+		return web.Because(http.StatusConflict, fmt.Sprintf(say(v.Lang).Setup.FixedBy, p.Fixed))
+	}
 	form := v.R.PostForm
-	a := Answers{Part: p.Key, Item: strings.TrimSpace(form.Get("item")), Lang: v.Lang, Values: map[string]string{}}
+	a := Answers{User: v.User.ID, Part: p.Key, Item: strings.TrimSpace(form.Get("item")), Lang: v.Lang, Values: map[string]string{}}
 	before := r.Setup.Unseal(p.Key, form.Get("sealed"))
 	for _, f := range p.fields() {
 		if _, given := form[f.Key]; given && f.From == "" {
@@ -215,24 +219,23 @@ func (r *Room) changePart(v *web.Visit) error {
 	}
 	w := say(v.Lang).Setup
 	if form.Get("do") == "remove" {
-		keys, err := r.Setup.Remove(v.Context(), p.Key, a.Item)
-		if err != nil {
-			return r.notSaved(v, err)
+		if err := r.Setup.Remove(v.Context(), v.User.ID, p.Key, a.Item); err != nil {
+			return r.notSaved(err)
 		}
-		return r.saved(v, "/setup/"+url.PathEscape(p.Key), w.Removed, keys)
+		return v.Back("/setup/"+url.PathEscape(p.Key), w.Removed)
 	}
 	return r.alone(v, func(ctx context.Context) error {
 		if form.Get("do") == "test" {
 			return r.tested(v, p, a, r.Setup.Test(ctx, a))
 		}
-		t, keys, err := r.Setup.Save(ctx, a, form.Get("do") == "force")
+		t, err := r.Setup.Save(ctx, a, form.Get("do") == "force")
 		if err != nil {
-			return r.notSaved(v, err)
+			return r.notSaved(err)
 		}
 		if t.Wrong != "" {
 			return r.tested(v, p, a, t)
 		}
-		return r.saved(v, r.after(p, form.Has("first")), t.Said+" "+w.Saved, keys)
+		return v.Back(after(p, form.Has("first")), strings.TrimSpace(t.Said+" "+w.Saved))
 	})
 }
 
@@ -245,7 +248,7 @@ func (p Part) fields() []Field {
 }
 
 // after returns where a part leads when it is saved: a new owner goes on to the first channel.
-func (r *Room) after(p Part, first bool) string {
+func after(p Part, first bool) string {
 	switch {
 	case p.Channel != "":
 		return "/setup/" + url.PathEscape(p.Key) + "?saved=1"
@@ -255,19 +258,8 @@ func (r *Room) after(p Part, first bool) string {
 	return "/setup/" + url.PathEscape(p.Key)
 }
 
-// saved records the changed keys in the audit, and leads on.
-func (r *Room) saved(v *web.Visit, path, toast string, keys []string) error {
-	for _, key := range keys {
-		row := audit.Row{What: audit.Setup, Tool: key, Result: audit.Done}
-		if err := r.Store.PutAudit(v.Context(), v.User.ID, row); err != nil {
-			return err
-		}
-	}
-	return v.Back(path, strings.TrimSpace(toast))
-}
-
 // notSaved tells why something was not saved, in the words of the configuration.
-func (r *Room) notSaved(v *web.Visit, err error) error {
+func (r *Room) notSaved(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}

@@ -174,7 +174,7 @@ type fakeSetup struct{ asked []string }
 func (*fakeSetup) Parts(string) []Part {
 	fields := []Field{{Key: "url", Label: "Address", Help: "Where it is."}, {Key: "key", Label: "Key", Secret: true, Set: true}}
 	return []Part{
-		{Key: "model", Title: "Model", On: true, Fields: []Field{{Key: "llm.provider", Label: "Kind", Options: []string{"demo", "openai"},
+		{Key: "model", Title: "Model", Fields: []Field{{Key: "llm.provider", Label: "Kind", Options: []string{"demo", "openai"},
 			Value: "demo"}, {Key: "llm.base_url", Label: "Address"}, {Key: "llm.api_key", Label: "Key", Secret: true},
 			{Key: "llm.model", Label: "Model", Value: "fixed-model", From: "everthread.yaml"}}},
 		{Key: "channel-telegram", Title: "Telegram", Channel: "telegram", Optional: true, On: true,
@@ -196,20 +196,16 @@ func (f *fakeSetup) Test(_ context.Context, a Answers) Tested {
 	return Tested{Said: "It is <some_bot>."}
 }
 
-func (f *fakeSetup) Save(ctx context.Context, a Answers, force bool) (Tested, []string, error) {
-	t := f.Test(ctx, a)
-	if force {
-		return Tested{}, nil, errors.New("llm.model is empty")
+func (f *fakeSetup) Save(ctx context.Context, a Answers, force bool) (Tested, error) {
+	if t := f.Test(ctx, a); !force {
+		return t, nil
 	}
-	if t.Wrong != "" {
-		return t, nil, nil
-	}
-	return t, []string{"a." + a.Part}, nil
+	return Tested{}, errors.New("llm.model is empty")
 }
 
-func (f *fakeSetup) Remove(_ context.Context, part, item string) ([]string, error) {
-	f.asked = append(f.asked, "remove "+part+" "+item)
-	return []string{"a." + part}, nil
+func (f *fakeSetup) Remove(_ context.Context, user core.UserID, part, item string) error {
+	f.asked = append(f.asked, fmt.Sprint("remove ", user, " ", part, " ", item))
+	return nil
 }
 
 func (*fakeSetup) Seal(part string, secrets map[string]string) (string, error) {

@@ -75,8 +75,8 @@ func (e *Elsewhere) List(ctx context.Context) ([]Stored, error) {
 }
 
 // Send puts a backup of a folder there, under its name, encrypted if there are recipients. A transfer that fails is
-// begun anew, a few times, unless somebody has to do something first; see place.Final. Then the oldest ones there are
-// removed until Keep are left.
+// repeated a few times, unless only a person can help; see place.Final. Then the oldest ones there are removed until Keep
+// are left.
 func (e *Elsewhere) Send(ctx context.Context, file string) (Sent, error) {
 	name := filepath.Base(file)
 	if len(e.Recipients) > 0 {

@@ -26,7 +26,7 @@ const (
 	mostWork       = 20
 )
 
-// LeastPassphrase is how many characters a passphrase has at least: whoever holds a backup can try one after the other.
+// LeastPassphrase is the smallest length of a passphrase, in characters: passphrases can be tried on a stolen backup.
 const LeastPassphrase = 16
 
 // Recipients returns who can open what is encrypted: the holders of the identities that belong to recipients (age1…),

@@ -109,7 +109,7 @@ func (d *Doctor) ExaminePart(ctx context.Context, part, item string) []core.Find
 	if check != nil {
 		bounded(check)(ctx)
 	}
-	return slices.DeleteFunc(e.found(), func(f core.Finding) bool { return item != "" && !strings.HasSuffix(f.Check, item) })
+	return slices.DeleteFunc(e.found(), func(f core.Finding) bool { return item != "" && !strings.HasSuffix(f.Check, " "+item) })
 }
 
 // ExamineKept checks the data folder, the store and its backups.

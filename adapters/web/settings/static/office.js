@@ -40,7 +40,9 @@
   // What is waited for on another device says here that it has come.
   const arrives = document.querySelector("[data-arrives]");
   if (arrives) {
+    let left = 300; // tries: ten minutes
     const ask = setInterval(async () => {
+      if (!left--) clearInterval(ask);
       const answer = await fetch(arrives.dataset.arrives).catch(() => null);
       if (answer?.status === 200 || answer?.status === 401) clearInterval(ask);
       if (answer?.status === 200) arrives.hidden = false;

@@ -33,7 +33,7 @@ import (
 // Options change a service. The zero value registers everybody.
 type Options struct {
 	NoRegistration bool
-	// Account signs everybody in who comes, without a question; empty: the page of the library asks.
+	// Account is the one as which every browser is signed in, without a question; empty: the page of the library asks.
 	Account string
 	// Metadata changes what the authorization server says of itself; nil: nothing.
 	Metadata func(m map[string]any)
