@@ -88,6 +88,7 @@ func TestSetup_fromNothingByThePageAlone(t *testing.T) {
 		t.Error("a script can read the session, or there was another process")
 	}
 	p.Open("/setup")
+	p.Click("main details > summary")
 	p.Sees("main", "llm.model")
 	if strings.Contains(g.Log.String(), telegramtest.Token) {
 		t.Error("the log has the token")
