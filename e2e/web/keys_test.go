@@ -50,7 +50,12 @@ func (keyboard) show(*house, string) {}
 func (k keyboard) press(v *house, target string) {
 	v.T.Helper()
 	k.reach(v, target)
-	switch kind := e2etest.Js[string](v.Tab, "document.activeElement.tagName + (document.activeElement.type || '')"); kind {
+	kind := e2etest.Js[string](v.Tab, "document.activeElement.tagName + (document.activeElement.type || '')")
+	if kind == "BODY" { // the page was updated, and what had the focus was replaced
+		k.press(v, target)
+		return
+	}
+	switch kind {
 	case "INPUTradio":
 		for range 10 { // only one element of a group is reached by Tab, and arrows lead to the others
 			if v.Is("document.activeElement.checked && hand.has(" + e2etest.Quote(target) + ")") {
