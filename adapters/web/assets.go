@@ -136,15 +136,21 @@ func (v *Visit) manifest() error {
 		{"icon-maskable.png", "512x512", "image/png", "maskable"}}
 	for i := range all {
 		var err error
-		if all[i].Source, err = v.channel.assets.path(all[i].Source); err != nil {
+		if all[i].Source, err = v.asset(all[i].Source); err != nil {
 			return err
 		}
 	}
-	out := map[string]any{"id": "/", "name": "Everthread", "short_name": "Everthread",
-		"description": v.Words.Offline.About, "lang": v.Lang, "start_url": "/", "scope": "/", "display": "standalone",
+	out := map[string]any{"id": v.root + "/", "name": "Everthread", "short_name": "Everthread",
+		"description": v.Words.Offline.About, "lang": v.Lang, "start_url": v.root + "/", "scope": v.root + "/", "display": "standalone",
 		"background_color": paperLight, "theme_color": paperLight, "icons": all}
 	v.W.Header().Set("Content-Type", "application/manifest+json")
 	return json.NewEncoder(v.W).Encode(out)
+}
+
+// asset returns the path of a static file.
+func (v *Visit) asset(name string) (string, error) {
+	path, err := v.channel.assets.path(name)
+	return v.root + path, err
 }
 
 // worker serves the service worker with the list of files that it caches. The script changes whenever any of them does.
@@ -154,10 +160,10 @@ func (v *Visit) worker() error {
 	if err != nil {
 		return fmt.Errorf("read the worker: %w", err)
 	}
-	page := "/offline?lang=" + v.Lang
+	page := v.root + "/offline?lang=" + v.Lang
 	sum, kept := sha256.New(), []string{}
 	for _, name := range shellFiles {
-		path, err := v.channel.assets.path(name)
+		path, err := v.asset(name)
 		if err != nil {
 			return err
 		}
@@ -172,7 +178,7 @@ func (v *Visit) worker() error {
 		sum.Write(b)
 	}
 	version := hex.EncodeToString(sum.Sum(nil)[:6])
-	shell, err := json.Marshal(map[string]any{"version": version, "page": page, "files": kept})
+	shell, err := json.Marshal(map[string]any{"mine": "everthread" + v.root + ":", "version": version, "page": page, "files": kept})
 	if err != nil {
 		return fmt.Errorf("list the worker's files: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -42,27 +43,32 @@ func (v *Visit) cookieName() string {
 	return v.HostCookie("everthread")
 }
 
-// HostCookie returns the name of a cookie that, over HTTPS, only this host can set.
+// HostCookie returns the name of a cookie that, over HTTPS, only this host can set. Below a path, where such cookies
+// are not possible, it can be set over HTTPS only.
 func (v *Visit) HostCookie(name string) string {
-	if v.secure() {
-		return "__Host-" + name
+	switch {
+	case !v.secure():
+		return name
+	case v.root != "":
+		return "__Secure-" + name
 	}
-	return name
+	return "__Host-" + name
 }
 
-// Base returns the public address of the page, or the one at which the visitor has reached it if the public one opens
-// only on the machine of the gateway.
+// Base returns the public address of the page, or the one at which the visitor has reached it if that has another path
+// or the public one opens only on the machine of the gateway.
 func (v *Visit) Base() string {
 	public := v.channel.public
 	at, err := url.Parse("//" + v.R.Host)
-	if err != nil || at.Host == "" || !here(public.Hostname()) || here(at.Hostname()) {
-		return public.String()
+	elsewhere := strings.TrimRight(public.Path, "/") != v.root || here(public.Hostname()) && !here(at.Hostname())
+	if err != nil || at.Host == "" || !elsewhere {
+		return strings.TrimRight(public.String(), "/")
 	}
 	scheme := "http"
 	if v.secure() {
 		scheme = "https"
 	}
-	return scheme + "://" + at.Host
+	return scheme + "://" + at.Host + v.root
 }
 
 // here reports whether a host is the local machine.
@@ -246,7 +252,7 @@ func (v *Visit) SignOut() error {
 		return fmt.Errorf("sign out: %w", err)
 	}
 	v.SetCookie(v.cookieName(), "", -1)
-	if v.secure() { // clears the script's data; where the header is ignored, the script does the same
+	if v.secure() && v.root == "" { // clears the script's data; where the header is ignored, the script does the same
 		v.W.Header().Set("Clear-Site-Data", `"storage"`)
 	}
 	v.User = core.User{}

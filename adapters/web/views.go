@@ -148,6 +148,7 @@ func dict(pairs ...any) (map[string]any, error) {
 
 type shell struct {
 	Title, Lang, Theme, Path, Toast string
+	Root                            string   // path below which the visitor reaches the site; empty: none
 	Colours                         []string // of the browser's own parts: light and dark, or the chosen one
 	User                            core.User
 	Signed                          bool
@@ -178,7 +179,7 @@ func (v *Visit) Execute(w io.Writer, name, title string, data any) error {
 	if err != nil {
 		return fmt.Errorf("parse %s: %w", name, err)
 	}
-	all := shell{Title: title, Lang: v.Lang, Theme: v.theme(), Path: v.R.URL.RequestURI(), User: v.User,
+	all := shell{Title: title, Lang: v.Lang, Theme: v.theme(), Path: v.R.URL.RequestURI(), Root: v.root, User: v.User,
 		Signed: v.User.ID != 0, Page: data, Colours: []string{paperLight, paperDark}}
 	switch all.Theme {
 	case "light":
@@ -202,8 +203,22 @@ func (v *Visit) Execute(w io.Writer, name, title string, data any) error {
 	if err := t.ExecuteTemplate(&b, part, all); err != nil {
 		return fmt.Errorf("render %s: %w", name, err)
 	}
-	_, err = io.WriteString(w, v.owned(b.String()))
+	_, err = io.WriteString(w, v.own(b.String()))
 	return err
+}
+
+// own makes HTML the visitor's own: links that begin with the path below which they reach the site, and forms that name
+// them.
+func (v *Visit) own(html string) string { return v.rooted(v.owned(html)) }
+
+// linking are the attributes whose values are paths of this site. In a text, a quotation mark is always escaped.
+var linking = text.Pattern(` (href|src|action|data-live|data-calendar|data-arrives|data-draft|data-math|data-math-style)="/`)
+
+func (v *Visit) rooted(html string) string {
+	if v.root == "" {
+		return html
+	}
+	return linking().ReplaceAllString(html, "${0}"+v.root[1:]+"/")
 }
 
 // accountField is the field of each form that names the user for whom the page was made. Another user may have signed
@@ -255,7 +270,7 @@ func (v *Visit) Counts() (map[string]template.HTML, error) {
 	out := map[string]template.HTML{}
 	for _, one := range all {
 		if err == nil && one.Waits != "" {
-			out[one.Path], err = v.Part("tab", one)
+			out[v.root+one.Path], err = v.Part("tab", one)
 		}
 	}
 	return out, err
@@ -271,7 +286,7 @@ func (v *Visit) Part(name string, data any) (template.HTML, error) {
 	if err := parts.ExecuteTemplate(&b, name, data); err != nil {
 		return "", fmt.Errorf("render %s: %w", name, err)
 	}
-	return template.HTML(v.owned(b.String())), nil
+	return template.HTML(v.own(b.String())), nil
 }
 
 // Room is a part of the page: routes with their templates, texts and static files.

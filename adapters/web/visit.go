@@ -37,6 +37,7 @@ type Visit struct {
 	Today   core.Day
 	Lang    string // one of words.Languages
 	Words   *Texts
+	root    string // path below which the visitor reaches the site; empty: none
 }
 
 func (v *Visit) Context() context.Context { return v.R.Context() }
@@ -66,7 +67,11 @@ func (c *Channel) handler(one Route) http.Handler {
 			v.fail(err)
 		}
 	})
-	return c.headers(c.guard.Handler(serve))
+	guarded := c.guard.Handler(serve)
+	return c.headers(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Host = c.Proxies.Host(r) // the guard compares it with the origin
+		guarded.ServeHTTP(w, r)
+	}))
 }
 
 // serve calls a route with the posted form parsed. A route with a Body reads the body itself.
@@ -89,7 +94,7 @@ func (c *Channel) foreign(w http.ResponseWriter, r *http.Request) {
 
 // Visit returns the Visit of a request before its user is identified.
 func (c *Channel) Visit(w http.ResponseWriter, r *http.Request) *Visit {
-	v := &Visit{channel: c, W: w, R: r, Now: c.Now()}
+	v := &Visit{channel: c, W: w, R: r, Now: c.Now(), root: c.Proxies.Root(r, c.public)}
 	v.settle()
 	return v
 }
@@ -137,10 +142,14 @@ func (v *Visit) recover() {
 func (c *Channel) headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
+		frames, ancestors := "DENY", "'none'"
+		if c.Proxies.Framed(r) {
+			frames, ancestors = "SAMEORIGIN", "'self'"
+		}
 		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "+
-			"media-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+			"media-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors "+ancestors)
 		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("X-Frame-Options", "DENY") // for browsers without frame-ancestors
+		h.Set("X-Frame-Options", frames) // for browsers without frame-ancestors
 		h.Set("Referrer-Policy", "same-origin")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
@@ -174,7 +183,7 @@ func (v *Visit) Render(status int, name, title string, data any) error {
 
 // SetCookie sets a cookie for the whole site that scripts cannot read. A negative age removes it.
 func (v *Visit) SetCookie(name, value string, seconds int) {
-	http.SetCookie(v.W, &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true,
+	http.SetCookie(v.W, &http.Cookie{Name: name, Value: value, Path: v.root + "/", MaxAge: seconds, HttpOnly: true,
 		SameSite: http.SameSiteLaxMode, Secure: v.secure()})
 }
 
@@ -184,12 +193,12 @@ const toastCookie = "toast"
 // Back ends an action: it redirects to a path of this site, which shows toast.
 func (v *Visit) Back(path, toast string) error {
 	if v.wantsJSON() {
-		return v.json(http.StatusOK, map[string]string{"url": local(path), "toast": toast})
+		return v.json(http.StatusOK, map[string]string{"url": v.root + local(path), "toast": toast})
 	}
 	if toast != "" {
 		v.SetCookie(toastCookie, escape(toast), 30)
 	}
-	http.Redirect(v.W, v.R, local(path), http.StatusSeeOther)
+	http.Redirect(v.W, v.R, v.root+local(path), http.StatusSeeOther)
 	return nil
 }
 

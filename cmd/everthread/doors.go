@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 
 	"github.com/everthread/everthread/adapters/api"
 	"github.com/everthread/everthread/adapters/mcp"
@@ -32,6 +33,7 @@ type doors struct {
 	openai *openai.Server
 	api    *api.Server
 	mcp    *mcp.Server // over HTTP
+	root   func(*http.Request) string
 }
 
 func (a *app) newDoors() (*doors, error) {
@@ -40,7 +42,11 @@ func (a *app) newDoors() (*doors, error) {
 	if err != nil {
 		return nil, fmt.Errorf("http.trusted_proxies: %w", err)
 	}
-	d := &doors{guard: client.NewGuard(client.GuardOptions{Store: a.Store, Proxies: proxies,
+	public, err := url.Parse(a.Config.HTTP.PublicURL)
+	if err != nil {
+		return nil, fmt.Errorf("http.public_url: %w", err)
+	}
+	d := &doors{root: func(r *http.Request) string { return proxies.Root(r, public) }, guard: client.NewGuard(client.GuardOptions{Store: a.Store, Proxies: proxies,
 		Log: a.Log.Named("keys"), Now: a.Now})}
 	if c.Web.Enabled {
 		if d.page, err = a.newPage(proxies); err != nil {
@@ -106,7 +112,7 @@ func (a *app) site() *server.Site {
 		routes["/mcp"] = a.mcp.Handler()
 	}
 	return &server.Site{Routes: routes, Store: a.store, Health: a.Health, Metrics: a.Metrics,
-		Apart: a.Config.HTTP.MetricsListen != "", IsOwner: a.isOwner}
+		Apart: a.Config.HTTP.MetricsListen != "", IsOwner: a.isOwner, Root: a.root}
 }
 
 // isOwner reports whether a request has a session of the owner, or a key that may administer.

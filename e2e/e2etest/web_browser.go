@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -63,6 +64,7 @@ type Tab struct {
 	T    *testing.T
 	Ctx  context.Context
 	Base string // prefix of URLs
+	Root string // path below which the gateway is reached, at the end of Base; empty: none
 
 	mu       sync.Mutex
 	problems []string // complaints of the browser
@@ -192,11 +194,22 @@ func Js[T any](p *Tab, expression string) T {
 	p.T.Helper()
 	ctx, cancel := context.WithTimeout(p.Ctx, Patience)
 	defer cancel()
-	out, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	out, err := chromedp.Run(ctx, chromedp.Evaluate[T](p.below(expression), chromedp.EvalAwaitPromise))
 	if err != nil {
 		p.T.Fatalf("%s: %v\n%s", expression, err, p.Shown())
 	}
 	return out
+}
+
+var addressed = regexp.MustCompile(`((?:href|action)\^?=\\?["'])/`)
+
+// below returns an expression about paths for the path below which the gateway is reached.
+func (p *Tab) below(expression string) string {
+	if p.Root == "" {
+		return expression
+	}
+	expression = addressed.ReplaceAllString(expression, "${1}"+p.Root+"/")
+	return strings.ReplaceAll(expression, "location.pathname", fmt.Sprintf("location.pathname.slice(%d)", len(p.Root)))
 }
 
 // Is reports whether an expression is true on the page. While the page is being left,
@@ -205,7 +218,7 @@ func (p *Tab) Is(expression string) bool {
 	p.T.Helper()
 	ctx, cancel := context.WithTimeout(p.Ctx, Patience)
 	defer cancel()
-	ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
+	ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+p.below(expression)+")"))
 	if errors.Is(err, context.DeadlineExceeded) {
 		p.T.Fatalf("the browser does not answer whether %s", expression)
 	}

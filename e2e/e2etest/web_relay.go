@@ -5,6 +5,9 @@ package e2etest
 import (
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +18,9 @@ type Relay struct {
 	URL string
 
 	mu    sync.Mutex
-	to    string
+	to    string // of the gateway, or of the proxy before it
+	gate  string // of the gateway
+	proxy string // empty: none
 	state relayState
 	open  map[net.Conn]bool
 }
@@ -53,7 +58,28 @@ func (g *Gateway) NewRelay(t *testing.T) *Relay {
 func (r *Relay) To(g *Gateway) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.to = strings.TrimPrefix(g.URL, "http://")
+	r.gate = strings.TrimPrefix(g.URL, "http://")
+	if r.proxy == "" {
+		r.to = r.gate
+	}
+}
+
+// Below serves the gateway only below a path, as Home Assistant's ingress does: it removes the path and names it in a
+// header.
+func (r *Relay) Below(t *testing.T, root string) {
+	t.Helper()
+	s := httptest.NewServer(http.StripPrefix(root, &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		p.Out.URL.Scheme, p.Out.URL.Host = "http", r.gate
+		p.SetXForwarded()
+		p.Out.Header.Set("X-Ingress-Path", root)
+	}}))
+	t.Cleanup(s.Close)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.proxy = s.Listener.Addr().String()
+	r.to = r.proxy
 }
 
 // Set sets the state, and closes open connections.

@@ -45,13 +45,15 @@ type hand interface {
 type house struct {
 	*visitor
 	net  *e2etest.Relay
+	root string
 	hand hand
 	done []control // controls that were operated
 	met  []control // controls that were reached
 }
 
-// newHouse opens a house before the first sign-in, with a summary of the previous day.
-func newHouse(t *testing.T, h hand) *house {
+// newHouse opens a house before the first sign-in, with a summary of the previous day. Root is the path below which
+// browsers reach it.
+func newHouse(t *testing.T, h hand, root string) *house {
 	t.Helper()
 	w := e2etest.NewClock(t, "")
 	model := e2etest.StartModel(t, 10*time.Millisecond)
@@ -64,8 +66,14 @@ func newHouse(t *testing.T, h hand) *house {
 		"EVERTHREAD_LIMITS_TURNS_PER_MINUTE=0", "EVERTHREAD_CHANNELS_WEB_SIGN_INS_PER_MINUTE=1000")
 	at := oauthtest.New(t, oauthtest.Options{Account: oauthtest.Ada})
 	w.Env = append(w.Env, fmt.Sprintf("EVERTHREAD_AGENT_MCP_SERVERS=[{name: tracker, url: %q, auth: oauth}]", at.URL))
-	v := &house{visitor: &visitor{Week: w, g: w.Start(), l: w.Ledger()}, hand: h}
+	if root != "" {
+		w.Env = append(w.Env, "EVERTHREAD_HTTP_TRUSTED_PROXIES=127.0.0.1")
+	}
+	v := &house{visitor: &visitor{Week: w, g: w.Start(), l: w.Ledger()}, hand: h, root: root}
 	v.net = v.g.NewRelay(t)
+	if root != "" {
+		v.net.Below(t, root)
+	}
 	v.open(t)
 	v.Open("/signin?code=" + v.g.WebCode())
 	return v
@@ -78,7 +86,7 @@ func (v *house) open(t *testing.T) {
 	for _, text := range []string{"net::ERR", "Failed to load resource", "status of 4", "EventSource"} {
 		v.Allow(text)
 	}
-	v.Base = v.net.URL
+	v.Base, v.Root = v.net.URL+v.root, v.root
 	v.Do(e2etest.Command(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
 		Source: handScript}),
 		e2etest.Command(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Tokyo"}))
@@ -160,8 +168,13 @@ func (v *house) finds(target string) control {
 	v.Comes("hand.find(" + e2etest.Quote(target) + ")")
 	var c control
 	said := e2etest.Js[string](v.Tab, "JSON.stringify(hand.mark("+e2etest.Quote(target)+"))")
-	e2etest.Must(v.T, json.Unmarshal([]byte(said), &c))
+	e2etest.Must(v.T, json.Unmarshal(v.rootless(said), &c))
 	return c
+}
+
+// rootless removes the path below which the gateway is reached from JSON.
+func (v *house) rootless(said string) []byte {
+	return []byte(strings.ReplaceAll(said, `"`+v.root+"/", `"/`))
 }
 
 // does operates a control with the hand, or writes the text after " = " into it.

@@ -24,7 +24,7 @@ type keyboard struct{}
 // Everything on the page works with keys alone; the focus is always visible, moves in
 // reading order, and is trapped nowhere.
 func TestWeb_everythingByKeys(t *testing.T) {
-	v := newHouse(t, keyboard{})
+	v := newHouse(t, keyboard{}, "")
 	v.hand.holds(v)
 	v.livesHere(t)
 	for _, left := range leaves(t, v.done, v.met) {
@@ -34,7 +34,7 @@ func TestWeb_everythingByKeys(t *testing.T) {
 
 // Each listed key works, and each working key is listed.
 func TestKeys_listIsTrue(t *testing.T) {
-	v := newHouse(t, keyboard{})
+	v := newHouse(t, keyboard{}, "")
 	v.Click("#signin button")
 	v.Comes("document.querySelector('#write')")
 	v.shortcuts(t)

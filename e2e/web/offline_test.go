@@ -44,7 +44,7 @@ func TestOffline_messagesAreSentOnce(t *testing.T) {
 	p.Open("/")
 	p.Sees("h1", "No connection")
 	p.Sees("#offline", fmt.Sprintf("No contact with Everthread since %s", e2etest.Js[string](p,
-		"new Date(Number(localStorage.seen)).toTimeString().slice(0, 5)")))
+		"new Date(Number(everthread.local.get('seen'))).toTimeString().slice(0, 5)")))
 	if text := p.Shown(); strings.Contains(text, "said before") {
 		t.Errorf("the page without network shows the conversation:\n%s", text)
 	}

@@ -6,6 +6,17 @@
   const root = document.documentElement;
   root.classList.add("script");
 
+  // ---- What the browser stores, if it can. Others may share the origin: names begin with the path of the page. ----
+  const below = root.dataset.root || "", mine = "everthread" + below + ":";
+  const keep = (f) => { try { return f(); } catch { return null; } };
+  const stored = (storage) => ({
+    get: (name) => keep(() => storage().getItem(mine + name)),
+    set: (name, value) => keep(() => (value ? storage().setItem(mine + name, value) : storage().removeItem(mine + name))),
+    names: () => (keep(() => Object.keys(storage())) || []).filter((k) => k.startsWith(mine)).map((k) => k.slice(mine.length)),
+    drop(which) { for (const name of this.names()) if (which.test(name)) this.set(name); },
+  });
+  const browser = window.everthread = { below, mine, local: stored(() => localStorage), tab: stored(() => sessionStorage) };
+
   // ---- Toasts: messages that disappear. ----
   const toast = $("toast");
   let toastTimer;
@@ -199,12 +210,12 @@
 
   // Signing out clears what the browser stores about a person.
   function forget() {
-    try { for (const k of Object.keys(localStorage)) if (/^(draft|read):/.test(k)) localStorage.removeItem(k); } catch { /* no storage */ }
+    browser.local.drop(/^(draft|read):/);
   }
 
   document.addEventListener("submit", (e) => {
     const form = e.target;
-    if (form.getAttribute("action") === "/signout") { forget(); return; }
+    if (form.id === "signout") { forget(); return; }
     if ("inline" in form.dataset) { e.preventDefault(); submitPanel(form, e.submitter); return; }
     if (form.closest("#status") || form.closest(".summary-foot")) {
       e.preventDefault();
@@ -396,7 +407,7 @@
       if (!document.hidden) { open(); return; }
       away = setTimeout(() => {
         if (!navigator.locks) { letGo(); return; }
-        navigator.locks.request("live", { ifAvailable: true }, (lock) => lock ? new Promise((done) => { shown = done; }) : letGo());
+        navigator.locks.request(mine + "live", { ifAvailable: true }, (lock) => lock ? new Promise((done) => { shown = done; }) : letGo());
       }, 30000);
     });
     open();
@@ -415,13 +426,12 @@
       text.style.height = "auto";
       text.style.height = text.scrollHeight + "px";
     };
-    const store = (f) => { try { return f(); } catch { return null; } };
-    text.value = store(() => localStorage.getItem(key)) || text.value;
+    text.value = browser.local.get(key) || text.value;
     const weigh = () => (text.value.length * 3 > write.dataset.most ? new Blob([text.value]).size : 0);
     const typed = () => {
       grow();
       $("long").hidden = weigh() <= write.dataset.most;
-      store(() => (text.value ? localStorage.setItem(key, text.value) : localStorage.removeItem(key)));
+      browser.local.set(key, text.value);
     };
     typed();
     if (!matchMedia("(pointer: coarse)").matches) text.focus({ preventScroll: true });
@@ -524,7 +534,7 @@
       sent();
       write.dispatchEvent(new Event("sent"));
       toEnd();
-      if (r.url !== "/" && r.url !== write.dataset.draft) location.assign(r.url);
+      if (r.url !== below + "/" && r.url !== write.dataset.draft) location.assign(r.url);
     });
   }
 
@@ -538,7 +548,7 @@
   }
   const press = (el) => el?.click();
   const keys = {
-    "/": () => { if ($("q")) { $("q").focus(); $("q").select(); } else location.assign("/search"); },
+    "/": () => { if ($("q")) { $("q").focus(); $("q").select(); } else location.assign(below + "/search"); },
     "?": () => $("shortcuts")?.showModal(),
     i: () => $("text")?.focus(),
     n: () => press($("next-day")),

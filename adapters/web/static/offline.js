@@ -5,31 +5,31 @@
 (() => {
   const $ = (id) => document.getElementById(id);
   const box = $("outbox"), offline = $("offline"), write = $("write");
-  const keep = (f) => { try { return f(); } catch { return null; } };
-  const kept = (name) => keep(() => localStorage.getItem(name));
+  const { below, mine, local, tab } = window.everthread;
 
   // ---- The browser's user: nothing remains after signing out, or of an earlier user. ----
-  const owner = offline ? kept("user") : document.body.dataset.user;
+  const owner = offline ? local.get("user") : document.body.dataset.user;
   const opened = (request) => new Promise((yes, no) => {
     request.onsuccess = () => yes(request.result);
     request.onerror = request.onblocked = () => no(request.error);
   });
   async function forget() {
-    keep(() => { localStorage.removeItem("user"); localStorage.removeItem("seen"); sessionStorage.clear(); });
-    await opened(indexedDB.deleteDatabase("everthread")).catch(() => {});
-    for (const name of await caches.keys()) await caches.delete(name);
-    for (const one of await navigator.serviceWorker.getRegistrations()) await one.unregister();
+    local.drop(/^(user|seen)$/);
+    tab.drop(/./);
+    await opened(indexedDB.deleteDatabase("everthread" + below)).catch(() => {});
+    for (const name of await caches.keys()) if (name.startsWith(mine)) await caches.delete(name);
+    await (await navigator.serviceWorker.getRegistration(below + "/"))?.unregister();
   }
   if (!owner) {
     if (offline) offline.classList.add("nobody");
     else if ($("bye")) forget().catch(() => {}); // without a worker there is nothing to forget
-    else keep(() => localStorage.removeItem("user"));
+    else local.set("user");
     return;
   }
 
   // ---- The outbox. ----
   async function rows(mode, act) {
-    const r = indexedDB.open("everthread", 1);
+    const r = indexedDB.open("everthread" + below, 1);
     r.onupgradeneeded = () => r.result.createObjectStore("outbox", { keyPath: "n", autoIncrement: true });
     const db = await opened(r);
     try {
@@ -41,7 +41,7 @@
     } finally { db.close(); }
   }
   let items = [], sending = null;
-  const news = "BroadcastChannel" in window ? new BroadcastChannel("outbox") : null; // to other tabs
+  const news = "BroadcastChannel" in window ? new BroadcastChannel(mine + "outbox") : null; // to other tabs
   if (news) news.onmessage = () => refresh();
   async function refresh() {
     const all = await rows("readonly", (s) => s.getAll()).catch(() => []);
@@ -50,7 +50,7 @@
     show();
   }
   const nonceOf = (x) => x.parts.find(([name]) => name === "nonce")?.[1];
-  const release = (x) => keep(() => sessionStorage.removeItem("held:" + nonceOf(x)));
+  const release = (x) => tab.set("held:" + nonceOf(x));
   async function drop(x) {
     release(x);
     await rows("readwrite", (s) => s.delete(x.n)).catch(() => {});
@@ -109,9 +109,9 @@
 
   // ---- The time since the connection was lost. ----
   let lost = 0;
-  const seen = () => keep(() => localStorage.setItem("seen", String(Date.now())));
+  const seen = () => local.set("seen", String(Date.now()));
   function note() {
-    const p = box.querySelector("p.note"), since = offline ? Number(kept("seen")) : lost;
+    const p = box.querySelector("p.note"), since = offline ? Number(local.get("seen")) : lost;
     p.hidden = !lost && !offline;
     p.textContent = p.hidden ? "" : (since ? box.dataset.since.replace("{time}", clock(since)) : box.dataset.lost) + " " + (offline ? "" : box.dataset.kept);
     box.hidden = p.hidden && !items.length;
@@ -142,7 +142,7 @@
     busy = true;
     const turn = async (lock) => { if (lock !== null) await sendAll(ask); };
     try {
-      await (navigator.locks ? navigator.locks.request("outbox", { ifAvailable: true }, turn) : turn());
+      await (navigator.locks ? navigator.locks.request(mine + "outbox", { ifAvailable: true }, turn) : turn());
     } finally {
       busy = false;
       sending = null;
@@ -158,18 +158,18 @@
       show();
       const body = new FormData();
       for (const [name, value] of x.parts) body.append(name, value);
-      const r = await fetch("/messages", { method: "POST", body, headers: { Accept: "application/json" } }).catch(() => null);
+      const r = await fetch(below + "/messages", { method: "POST", body, headers: { Accept: "application/json" } }).catch(() => null);
       if (!r) { connection(false); return; }
       seen();
       if (r.ok) { await drop(x); continue; }
       const why = (await r.json().catch(() => ({}))).error || String(r.status);
-      if (r.status === 401) keep(() => localStorage.removeItem("user"));
+      if (r.status === 401) local.set("user");
       if (r.status === 401 || r.status === 429 || r.status >= 500) return;
       x.error = why;
       await put(x);
     }
     if (!ask) return;
-    if (!(await fetch("/manifest.webmanifest", { cache: "no-store" }).catch(() => null))) return;
+    if (!(await fetch(below + "/manifest.webmanifest", { cache: "no-store" }).catch(() => null))) return;
     connection(true);
     if (!offline) return;
     seen();
@@ -181,7 +181,7 @@
   // Storing takes a moment, in which the page may be left: until then its words are also kept in this tab.
   async function hold(parts, at = Date.now()) {
     const x = { user: owner, at, parts };
-    keep(() => sessionStorage.setItem("held:" + nonceOf(x), JSON.stringify({ ...x, parts: parts.filter(([, v]) => typeof v === "string") })));
+    tab.set("held:" + nonceOf(x), JSON.stringify({ ...x, parts: parts.filter(([, v]) => typeof v === "string") }));
     x.n = await put(x); // it is shown as waiting once it is stored
     if (x.n) release(x);
     else items.push(x);
@@ -190,10 +190,10 @@
   }
   // restore stores the messages of a page that was left too early.
   async function restore() {
-    for (const copy of keep(() => Object.keys(sessionStorage).filter((k) => k.startsWith("held:"))) || []) {
-      const x = keep(() => JSON.parse(sessionStorage.getItem(copy)));
+    for (const copy of tab.names().filter((name) => name.startsWith("held:"))) {
+      const x = JSON.parse(tab.get(copy));
       if (x?.user === owner && !items.some((y) => nonceOf(y) === nonceOf(x))) await hold(x.parts, x.at);
-      else keep(() => sessionStorage.removeItem(copy));
+      else tab.set(copy);
     }
   }
   if (write) {
@@ -209,33 +209,30 @@
   }
   if (offline) {
     const form = $("write-later"), text = $("later");
-    const theme = kept("theme");
+    const theme = local.get("theme");
     if (theme) document.documentElement.dataset.theme = theme;
     offline.querySelector(".lead").after(box);
-    text.value = keep(() => sessionStorage.getItem("draft:offline")) || "";
-    text.addEventListener("input", () => keep(() => sessionStorage.setItem("draft:offline", text.value)));
+    text.value = tab.get("draft:offline") || "";
+    text.addEventListener("input", () => tab.set("draft:offline", text.value));
     const submit = (e) => {
       e.preventDefault();
       if (!text.value.trim()) return;
-      const thread = /^\/threads\/(\d+)/.exec(location.pathname)?.[1] || "";
+      const thread = /^\/threads\/(\d+)/.exec(location.pathname.slice(below.length))?.[1] || "";
       const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
       hold([["account", owner], ["nonce", nonce], ["thread", thread], ["text", text.value]]);
       text.value = "";
-      keep(() => sessionStorage.removeItem("draft:offline"));
+      tab.set("draft:offline");
       text.focus();
     };
     form.addEventListener("submit", submit);
     $("again").addEventListener("click", () => location.reload());
     again = setTimeout(() => flush(true), 2000);
   } else {
-    keep(() => {
-      localStorage.setItem("user", owner);
-      const theme = document.documentElement.dataset.theme;
-      if (theme) localStorage.setItem("theme", theme); else localStorage.removeItem("theme");
-    });
+    local.set("user", owner);
+    local.set("theme", document.documentElement.dataset.theme);
     seen();
-    navigator.serviceWorker?.register("/worker.js?lang=" + document.documentElement.lang).catch(() => {});
-    document.querySelector("form[action='/signout']")?.addEventListener("submit", (e) => {
+    navigator.serviceWorker?.register(below + "/worker.js?lang=" + document.documentElement.lang).catch(() => {});
+    $("signout")?.addEventListener("submit", (e) => {
       if (items.length && !confirm(box.dataset.leave)) e.preventDefault();
     });
   }

@@ -1,18 +1,21 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/text"
 )
 
 // Account is the account in the addresses of all programs.
@@ -137,6 +140,36 @@ func (p Proxies) Origin(r *http.Request) netip.Addr {
 
 // Forwards reports whether a request comes through a proxy.
 func (p Proxies) Forwards(r *http.Request) bool { return p.trusts(peer(r)) }
+
+// Root returns the path below which the client of a request reaches this server, without a slash at its end: the one
+// that a proxy has removed and names (X-Forwarded-Prefix, or X-Ingress-Path of Home Assistant), or else that of public,
+// the public URL.
+func (p Proxies) Root(r *http.Request, public *url.URL) string {
+	root := public.Path
+	if p.Forwards(r) {
+		named, _, _ := strings.Cut(cmp.Or(r.Header.Get("X-Ingress-Path"), r.Header.Get("X-Forwarded-Prefix"), root), ",")
+		if plainPath().MatchString(named) {
+			root = named
+		}
+	}
+	return strings.TrimRight(root, "/")
+}
+
+// plainPath matches paths that mean the same in a header, in HTML and in a cookie.
+var plainPath = text.Pattern(`^(/[A-Za-z0-9._~-]+)*/?$`)
+
+// Framed reports whether a request comes through the ingress of Home Assistant, which shows pages in a frame of its own.
+func (p Proxies) Framed(r *http.Request) bool {
+	return p.Forwards(r) && r.Header.Get("X-Ingress-Path") != ""
+}
+
+// Host returns the host that the client of a request has named.
+func (p Proxies) Host(r *http.Request) string {
+	if p.Forwards(r) {
+		return cmp.Or(r.Header.Get("X-Forwarded-Host"), r.Host)
+	}
+	return r.Host
+}
 
 // peer returns the address of a request's connection.
 func peer(r *http.Request) netip.Addr {

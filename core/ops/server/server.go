@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -145,8 +146,9 @@ type Site struct {
 	Health func() map[string]error // of channels
 	// Metrics returns the handler of /metrics; ready reports whether messages can be taken.
 	Metrics func(ready func(context.Context) bool) http.Handler
-	Apart   bool                     // metrics have an address of their own
-	IsOwner func(*http.Request) bool // who is told why the gateway is not ready
+	Apart   bool                       // metrics have an address of their own
+	Root    func(*http.Request) string // path below which the client of a request reaches the site; empty: none
+	IsOwner func(*http.Request) bool   // who is told why the gateway is not ready
 }
 
 // SchemaStore is the part of a store that /readyz asks.
@@ -176,7 +178,21 @@ func (s *Site) Handler() http.Handler {
 		}
 		WriteError(w, http.StatusNotFound, "not_found", "there is nothing at "+r.URL.Path)
 	})
-	return mux
+	return s.below(mux)
+}
+
+// below serves next to clients that reach the site below a path, whether their proxy removes it or not.
+func (s *Site) below(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch root := s.Root(r); {
+		case root != "" && r.URL.Path == root: // the page is at the path with a slash
+			http.Redirect(w, r, root+"/", http.StatusPermanentRedirect)
+		case root != "" && strings.HasPrefix(r.URL.Path, root+"/"):
+			http.StripPrefix(root, next).ServeHTTP(w, r)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
 }
 
 // MetricsHandler serves the metrics alone.
@@ -238,7 +254,7 @@ func (s *Site) ready(ctx context.Context) bool { return s.readiness(ctx).Ready }
 
 // forwarding are the headers of forwarded requests.
 var forwarding = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto",
-	"X-Forwarded-Server", "X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip"}
+	"X-Forwarded-Prefix", "X-Forwarded-Server", "X-Ingress-Path", "X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip"}
 
 // Here reports whether a request comes from this machine itself, not through a proxy on it.
 func Here(r *http.Request) bool {

@@ -159,7 +159,7 @@
   async function offer() {
     const asked = /^\/[a-z]*$/i.test(text.value) && text.value;
     if (!asked) { fold(); return; }
-    known ||= fetch("/commands", { headers: { "X-Part": "1" } }).then((r) => r.text()).then((html) => {
+    known ||= fetch(window.everthread.below + "/commands", { headers: { "X-Part": "1" } }).then((r) => r.text()).then((html) => {
       const t = document.createElement("template");
       t.innerHTML = html;
       return [...t.content.querySelectorAll("#command-list dt")].map((dt) => [dt.textContent, dt.nextElementSibling.textContent]);

@@ -7,18 +7,18 @@
   if (!entries) return;
   const live = Boolean(entries.dataset.live);
   const key = "read:" + entries.dataset.reader;
-  const keep = (f) => { try { return f(); } catch { return null; } };
+  const { local } = window.everthread;
   const number = (el) => Number(/^m(\d+)$/.exec(el.id)?.[1] || 0);
   const said = () => [...entries.querySelectorAll(":scope > .entry:not(.writing)")].filter(number);
   const own = (el) => el.dataset.who === "user";
   const title = document.title;
   const begin = said();
-  let read = Number(keep(() => localStorage.getItem(key))) || 0;
+  let read = Number(local.get(key)) || 0;
   const first = !read;
   function upTo(n) {
     if (n <= read) return;
     read = n;
-    keep(() => localStorage.setItem(key, read));
+    local.set(key, read);
   }
   // A reader has read everything before their own message, and on the first visit everything.
   for (const el of begin) if (first || own(el)) upTo(number(el));
@@ -69,7 +69,7 @@
 
   // ---- Notifications, if the browser may show them. ----
   const can = "Notification" in window && isSecureContext;
-  const on = () => can && Notification.permission === "granted" && keep(() => localStorage.getItem("notify")) === "on";
+  const on = () => can && Notification.permission === "granted" && local.get("notify") === "on";
   function notify(el) {
     if (!on() || looks() || own(el)) return;
     const who = el.querySelector(".who")?.textContent || "";
@@ -84,7 +84,7 @@
     ask.addEventListener("click", async () => {
       const want = !on();
       if (want && Notification.permission !== "granted") await Notification.requestPermission();
-      keep(() => localStorage.setItem("notify", want ? "on" : "off"));
+      local.set("notify", want ? "on" : "off");
       show();
     });
   }
