@@ -335,3 +335,48 @@ func TestStart_isClosedOnceTheOwnerHasBeenThere(t *testing.T) {
 	}
 	w.Bob.Post("/start", url.Values{"code": {"let-me-in-1"}}).Wants(t, http.StatusTooManyRequests)
 }
+
+// Below a path, cookies belong to it, links lead below it, and only Home Assistant's ingress shows pages in a frame.
+func TestPage_belowAPath(t *testing.T) {
+	t.Parallel()
+	proxies, err := client.ParseProxies([]string{"127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, func(o *web.Options) { o.Proxies = proxies })
+	code := w.Ana.Code()
+	ask := func(method, path string, header ...string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(method, path, strings.NewReader(url.Values{"code": {code}, "next": {"/threads?x=1"}}.Encode()))
+		r.RemoteAddr = "127.0.0.1:4000"
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		return w.Try(r)
+	}
+	in := ask("POST", "/signin", "X-Forwarded-Prefix", "/e", "X-Forwarded-Proto", "https", "X-Forwarded-Host", "home.example",
+		"Origin", "https://home.example")
+	if to := in.Header().Get("Location"); in.Code != http.StatusSeeOther || to != "/e/threads?x=1" {
+		t.Fatalf("signing in: %d to %q", in.Code, to)
+	}
+	if k := in.Result().Cookies()[0]; k.Name != "__Secure-everthread" || k.Path != "/e/" || !k.Secure {
+		t.Errorf("got cookie %+v", k)
+	}
+	page := ask("GET", "/signin?code=1", "X-Forwarded-Prefix", "/e")
+	for _, want := range []string{`data-root="/e"`, `action="/e/signin"`, `href="/e/manifest.webmanifest`, `src="/e/static/app.`,
+		`href="/e/static/app.`, `action="/e/theme"`} {
+		if !strings.Contains(page.Body.String(), want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if h := page.Header(); h.Get("X-Frame-Options") != "DENY" || !strings.Contains(h.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
+		t.Errorf("other pages can frame it: %v", h)
+	}
+	h := ask("GET", "/signin?code=1", "X-Ingress-Path", "/api/hassio_ingress/1").Header()
+	if h.Get("X-Frame-Options") != "SAMEORIGIN" || !strings.Contains(h.Get("Content-Security-Policy"), "frame-ancestors 'self'") {
+		t.Errorf("Home Assistant cannot show it: %v", h)
+	}
+	if got := ask("POST", "/signin", "X-Forwarded-Host", "home.example", "Origin", "https://evil.example"); got.Code != http.StatusForbidden {
+		t.Errorf("another site posts: %d", got.Code)
+	}
+}

@@ -178,12 +178,22 @@ func works(t *testing.T, public, signIn string) {
 
 func TestProxy_caddy(t *testing.T) {
 	t.Parallel()
+	behindCaddy(t, "", nil)
+	behindCaddy(t, "/assistant", []string{"reverse_proxy", "reverse_proxy /assistant/*"})
+	behindCaddy(t, "/removed", []string{"reverse_proxy 127.0.0.1:8080",
+		"handle_path /removed/* {\nreverse_proxy 127.0.0.1:8080 {\nheader_up X-Forwarded-Prefix /removed\n}\n}"})
+}
+
+// behindCaddy uses the gateway through Caddy below a path, with the documented example and changes to it.
+func behindCaddy(t *testing.T, root string, changes []string) {
+	t.Helper()
 	needs(t, "caddy")
 	front, dir := free(t), t.TempDir()
 	_, port, _ := net.SplitHostPort(front)
-	address, signIn := gateway(t, "https://localhost:"+port)
-	text := replaced(t, example(t, "reverse-proxies.md", "caddyfile"), "chat.example.org {",
-		"https://localhost:"+port+" {\n\ttls internal", "127.0.0.1:8080", address)
+	public := "https://localhost:" + port + root
+	address, signIn := gateway(t, public)
+	text := replaced(t, example(t, "reverse-proxies.md", "caddyfile"), append(changes, "chat.example.org {",
+		"https://localhost:"+port+" {\n\ttls internal", "127.0.0.1:8080", address)...)
 	config := filepath.Join(dir, "Caddyfile")
 	must(t, os.WriteFile(config, []byte("{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n}\n"+text), 0o600))
 	cmd := exec.Command("caddy", "run", "--config", config, "--adapter", "caddyfile")
@@ -191,17 +201,24 @@ func TestProxy_caddy(t *testing.T) {
 	said := start(t, cmd)
 	go func() { _, _ = io.Copy(io.Discard, said) }()
 	reachable(t, front)
-	works(t, "https://localhost:"+port, signIn)
+	works(t, public, signIn)
 }
 
 func TestProxy_nginx(t *testing.T) {
 	t.Parallel()
+	behindNginx(t, "", nil)
+	behindNginx(t, "/assistant", []string{"location / {", "location /assistant/ {"})
+}
+
+// behindNginx uses the gateway through nginx below a path, with the documented example and changes to it.
+func behindNginx(t *testing.T, root string, changes []string) {
+	t.Helper()
 	needs(t, "nginx")
 	front, dir := free(t), t.TempDir()
-	address, signIn := gateway(t, "https://"+front)
+	address, signIn := gateway(t, "https://"+front+root)
 	certificate(t, dir)
-	text := replaced(t, example(t, "reverse-proxies.md", "nginx"), "listen 443 ssl", "listen "+front+" ssl",
-		"/etc/letsencrypt/live/chat.example.org", dir, "127.0.0.1:8080", address)
+	text := replaced(t, example(t, "reverse-proxies.md", "nginx"), append(changes, "listen 443 ssl", "listen "+front+" ssl",
+		"/etc/letsencrypt/live/chat.example.org", dir, "127.0.0.1:8080", address)...)
 	text = "daemon off;\npid " + dir + "/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\nproxy_temp_path " + dir +
 		"/proxy;\nclient_body_temp_path " + dir + "/body;\n" + text + "}\n"
 	config := filepath.Join(dir, "nginx.conf")
@@ -210,7 +227,7 @@ func TestProxy_nginx(t *testing.T) {
 	said := start(t, exec.Command("nginx", "-e", "stderr", "-c", config))
 	go func() { _, _ = io.Copy(io.Discard, said) }()
 	reachable(t, front)
-	works(t, "https://"+front, signIn)
+	works(t, "https://"+front+root, signIn)
 }
 
 // certificate writes a test's certificate and its key.

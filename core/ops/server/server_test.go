@@ -1,8 +1,10 @@
 package server
 
 import (
+	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -59,5 +61,26 @@ func TestAlive_leavesTheListenerOpen(t *testing.T) {
 	defer s.Close()
 	if got := status("/healthz"); got != 404 {
 		t.Errorf("status of the next server %d, want 404", got)
+	}
+}
+
+// TestSite_belowAPath serves the same to clients whose proxy removes the path and to those whose proxy keeps it.
+func TestSite_belowAPath(t *testing.T) {
+	t.Parallel()
+	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "at ", r.URL.EscapedPath()) })
+	s := &Site{Routes: map[string]http.Handler{"GET /": page, "GET /m/{id}": page}, Apart: true,
+		Root: func(*http.Request) string { return "/e" }}
+	for path, want := range map[string]string{"/": "at /", "/e/": "at /", "/e/m/1": "at /m/1", "/m/1": "at /m/1",
+		"/e/a%2Fb": "at /a%2Fb", "/eve": "at /eve", "/e/healthz": `{"status":"ok"}` + "\n"} {
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		if w.Code != 200 || w.Body.String() != want {
+			t.Errorf("%s: %d %q", path, w.Code, w.Body)
+		}
+	}
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/e", nil))
+	if to := w.Header().Get("Location"); w.Code != http.StatusPermanentRedirect || to != "/e/" {
+		t.Errorf("/e: %d to %q", w.Code, to)
 	}
 }
