@@ -12,7 +12,7 @@ help: ## list the targets
 build: ## bin/everthread, one static binary
 	CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/everthread ./cmd/everthread
 
-release: ## dist/VERSION: programs for six platforms, image, bill of materials, checksums
+release: ## dist/VERSION: programs for eight platforms, image, bill of materials, checksums
 	@scripts/release.sh '$(VERSION)'
 
 run: build ## build and serve

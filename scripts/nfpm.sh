@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the Debian package of a built program:
 #
-#   scripts/nfpm.sh VERSION ARCH PROGRAM OUT.deb     ARCH: amd64, arm64
+#   scripts/nfpm.sh VERSION ARCH PROGRAM OUT.deb     ARCH: amd64, arm64, armhf
 #
 # A program for this machine's architecture writes the shell completion; NATIVE names it if
 # PROGRAM is for another one. nfpm is built once into the cache folder.

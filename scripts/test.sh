@@ -81,7 +81,7 @@ start_peers() {
 		unset EVERTHREAD_TEST_MATRIX
 		missing "Matrix homeserver and bridge: not to be built, see above"
 	fi
-	(need_packages umoci:umoci skopeo:skopeo update-ca-certificates:ca-certificates systemd-analyze:systemd curl:curl node:nodejs fakeroot:fakeroot ruby:ruby caddy:caddy nginx:nginx-light pgbouncer:pgbouncer) ||
+	(need_packages umoci:umoci skopeo:skopeo update-ca-certificates:ca-certificates systemd-analyze:systemd curl:curl node:nodejs fakeroot:fakeroot ruby:ruby caddy:caddy nginx:nginx-light pgbouncer:pgbouncer qemu-arm:qemu-user) ||
 		missing "what the tests of the deployment need is not to be had, see above"
 	if EVERTHREAD_TEST_PROMTOOL=$(scripts/promtool.sh); then
 		export EVERTHREAD_TEST_PROMTOOL
@@ -104,7 +104,8 @@ roomy() { GOGC=400 GOMEMLIMIT=3GiB "$@"; }
 # Programs are compiled here, and linked where tests run them.
 builds() {
 	CGO_ENABLED=0 go list -export ./... >/dev/null && CGO_ENABLED=0 go list -export -tags goolm ./... >/dev/null &&
-		(cd scripts/pack && go vet .) && (cd e2e/deployment && go vet -tags boot .)
+		(cd scripts/pack && go vet .) && (cd e2e/deployment && go vet -tags boot .) &&
+		(cd e2e/deployment/helm && go vet .)
 }
 
 # The program for the end-to-end tests, which each package would otherwise build.
@@ -192,11 +193,12 @@ boots() {
 		mkdir "$group/everthread-test" 2>/dev/null && rmdir "$group/everthread-test"
 }
 
-# The operator's files: Compose, the image, units, rules.
+# The operator's files: Compose, the image, units, rules, packages of stores.
 deployment() (
 	tags=
 	if boots; then tags=boot; else log "units are checked, but not started: no namespaces here"; fi
-	cd e2e/deployment && gotest -count=1 -parallel 5 -tags "$tags" -timeout 20m -- .
+	cd e2e/deployment && gotest -count=1 -parallel 5 -tags "$tags" -timeout 20m -- . &&
+		cd helm && gotest -count=1 -- .
 )
 
 report() {
@@ -239,7 +241,7 @@ if [ "$ci" != true ]; then
 	step "half a minute of kills" kills -kills.for 30s
 else
 	step "two minutes of kills" kills -kills.for 2m -kills.failover
-	step "another system" scripts/release.sh --compile windows/amd64
+	step "another system" scripts/release.sh --compile windows/amd64 linux/arm/v7
 	step fuzz scripts/fuzz.sh 90
 fi
 report

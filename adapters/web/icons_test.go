@@ -28,7 +28,8 @@ func TestIcons_drawnFromTheOne(t *testing.T) {
 		width float64 // of the thread, as a share of the icon's width
 		round float64 // radius of corners, as a share of the icon's width
 	}{"icon-192.png": {192, .74, .22}, "icon-512.png": {512, .74, .22}, "icon-180.png": {180, .70, 0},
-		"icon-maskable.png": {512, .58, 0}} {
+		"icon-maskable.png": {512, .58, 0}, "../../../deploy/icon.png": {256, .66, 0},
+		"../../../deploy/home-assistant/icon.png": {128, .74, .22}, "../../../deploy/home-assistant/logo.png": {256, .74, .22}} {
 		if kind.size > fulltest.Size(192, 512) && !*drawIcons {
 			continue
 		}

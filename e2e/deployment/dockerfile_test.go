@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"debug/buildinfo"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -23,8 +24,8 @@ import (
 
 // entry describes a path of an image.
 type entry struct {
-	Mode fs.FileMode // including the type
-	User int
+	Mode        fs.FileMode // including the type
+	User, Group int
 }
 
 // picture is an image: its files, below a folder, and its container configuration.
@@ -204,8 +205,7 @@ func (s *stage) put(from, to string, d fs.DirEntry, c *instructions.CopyCommand)
 		}
 	}
 	if c.Chown != "" {
-		name, _, _ := strings.Cut(c.Chown, ":")
-		if e.User, err = strconv.Atoi(name); err != nil {
+		if _, err := fmt.Sscanf(c.Chown, "%d:%d", &e.User, &e.Group); err != nil {
 			return err
 		}
 	}
@@ -263,6 +263,10 @@ func TestDockerfile_makesTheImageOfARelease(t *testing.T) {
 				t.Errorf("%s: the program was not built with %s", how, want)
 			}
 		}
-		t.Run(how, func(t *testing.T) { begins(t, p) })
+		t.Run(how, func(t *testing.T) { begins(t, p, p.User) })
+		if os.Getuid() == 0 {
+			// Engines put a user whom /etc/passwd does not name into group 0.
+			t.Run(how+" as any user", func(t *testing.T) { begins(t, p, "12345:0") })
+		}
 	}
 }

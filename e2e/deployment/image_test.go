@@ -86,7 +86,8 @@ func unpacked(t *testing.T, archive string) *picture {
 		}
 		info, err := d.Info()
 		if err == nil {
-			p.Entries[strings.TrimPrefix(name, p.Folder)] = entry{info.Mode(), int(info.Sys().(*syscall.Stat_t).Uid)}
+			owner := info.Sys().(*syscall.Stat_t)
+			p.Entries[strings.TrimPrefix(name, p.Folder)] = entry{info.Mode(), int(owner.Uid), int(owner.Gid)}
 		}
 		return err
 	}))
@@ -94,8 +95,8 @@ func unpacked(t *testing.T, archive string) *picture {
 }
 
 // begins starts a container of an image, as far as possible without an engine, and runs its health
-// check. Only root can do so in the image's folder, as the image's user.
-func begins(t *testing.T, p *picture) {
+// check. Only root can do so in the image's folder, as a user, with an empty volume.
+func begins(t *testing.T, p *picture, as string) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	address := ln.Addr().String()
@@ -108,15 +109,20 @@ func begins(t *testing.T, p *picture) {
 			cmd.Env = append(cmd.Env, "EVERTHREAD_DATA_DIR="+cmd.Dir)
 			return cmd
 		}
-		user, group, _ := strings.Cut(p.User, ":")
+		user, group, _ := strings.Cut(as, ":")
 		cmd.SysProcAttr.Chroot, cmd.SysProcAttr.Credential = p.Folder, &syscall.Credential{Uid: number(t, user),
 			Gid: number(t, group)}
 		return cmd
 	}
 	if os.Getuid() == 0 {
 		for name, e := range p.Entries { // reading a Dockerfile assigns no owners
-			must(t, os.Lchown(filepath.Join(p.Folder, name), e.User, e.User))
+			must(t, os.Lchown(filepath.Join(p.Folder, name), e.User, e.Group))
 			must(t, os.Chmod(filepath.Join(p.Folder, name), e.Mode))
+		}
+		left, err := filepath.Glob(filepath.Join(p.Folder, p.Dir, "*"))
+		must(t, err)
+		for _, name := range left {
+			must(t, os.RemoveAll(name))
 		}
 		for dir := p.Folder; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
 			must(t, os.Chmod(dir, 0o755))

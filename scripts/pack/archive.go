@@ -18,7 +18,7 @@ import (
 type file struct {
 	name string // a folder's ends with /
 	mode int64
-	id   int // of user and group
+	user int // the group is always 0
 	data []byte
 }
 
@@ -58,7 +58,7 @@ func archive(out string, at time.Time, folder string, paths []string) error {
 func writeTar(w io.Writer, at time.Time, files []file) error {
 	t := tar.NewWriter(w)
 	for _, f := range files {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: f.mode, Uid: f.id, Gid: f.id, Size: int64(len(f.data)),
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: f.mode, Uid: f.user, Size: int64(len(f.data)),
 			ModTime: at, Format: tar.FormatPAX}
 		if strings.HasSuffix(f.name, "/") {
 			h.Typeflag = tar.TypeDir

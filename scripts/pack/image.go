@@ -29,6 +29,7 @@ const registry = "ghcr.io/everthread/everthread"
 type platform struct {
 	Architecture string `json:"architecture"`
 	OS           string `json:"os"`
+	Variant      string `json:"variant,omitempty"`
 }
 
 // descriptor points to a blob.
@@ -61,7 +62,7 @@ func (l *layout) json(mediaType string, v any) (descriptor, error) {
 }
 
 // image writes an image for several architectures as an OCI layout in a tar file:
-// what the Dockerfile makes, without an engine.
+// what the Dockerfile makes, without an engine. It prints the digest of the image.
 func image(out string, at time.Time, version, certificates, zones string, binaries []string) error {
 	system, err := base(certificates, zones)
 	if err != nil {
@@ -74,7 +75,8 @@ func image(out string, at time.Time, version, certificates, zones string, binari
 	}
 	var manifests []descriptor
 	for _, b := range binaries {
-		arch, path, _ := strings.Cut(b, "=")
+		name, path, _ := strings.Cut(b, "=")
+		arch, variant, _ := strings.Cut(name, "/")
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return err
@@ -83,7 +85,7 @@ func image(out string, at time.Time, version, certificates, zones string, binari
 		if err != nil {
 			return err
 		}
-		m, err := l.manifest(at, version, platform{arch, "linux"}, []descriptor{lower, upper}, []string{lowerID, upperID})
+		m, err := l.manifest(at, version, platform{arch, "linux", variant}, []descriptor{lower, upper}, []string{lowerID, upperID})
 		if err != nil {
 			return err
 		}
@@ -95,7 +97,11 @@ func image(out string, at time.Time, version, certificates, zones string, binari
 	}
 	index.Annotations = map[string]string{"org.opencontainers.image.ref.name": version,
 		"io.containerd.image.name": registry + ":" + version}
-	return l.write(out, at, index)
+	if err := l.write(out, at, index); err != nil {
+		return err
+	}
+	fmt.Println(index.Digest)
+	return nil
 }
 
 // layer adds a layer and returns it with the digest of what is compressed in it.
@@ -116,7 +122,7 @@ func (l *layout) layer(at time.Time, files []file) (descriptor, string, error) {
 func (l *layout) manifest(at time.Time, version string, p platform, layers []descriptor,
 	ids []string) (descriptor, error) {
 	second := time.Second.Nanoseconds()
-	config, err := l.json(typeConfig, map[string]any{
+	contents := map[string]any{
 		"created": at.Format(time.RFC3339), "architecture": p.Architecture, "os": p.OS, "config": map[string]any{
 			"User": "65532:65532", "WorkingDir": "/data", "Entrypoint": []string{"/usr/local/bin/everthread"},
 			"Cmd": []string{"serve"}, "Env": []string{"PATH=/usr/local/bin", "EVERTHREAD_DATA_DIR=/data",
@@ -127,7 +133,11 @@ func (l *layout) manifest(at time.Time, version string, p platform, layers []des
 				"Interval": 15 * second, "Timeout": 5 * second, "StartPeriod": 30 * second, "Retries": 3},
 		},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": ids},
-	})
+	}
+	if p.Variant != "" {
+		contents["variant"] = p.Variant
+	}
+	config, err := l.json(typeConfig, contents)
 	if err != nil {
 		return descriptor{}, err
 	}
@@ -163,7 +173,8 @@ func (l *layout) write(out string, at time.Time, index descriptor) error {
 }
 
 // base is what the program needs of a system: certificates to call out, zones, a
-// user that is not root and a folder that it may write.
+// user that is not root and a folder that it may write. So may every other user in group
+// 0, where engines put a user that /etc/passwd does not name.
 func base(certificates, zones string) ([]file, error) {
 	const nobody = 65532
 	certs, err := os.ReadFile(certificates)
@@ -171,7 +182,7 @@ func base(certificates, zones string) ([]file, error) {
 		return nil, err
 	}
 	out := []file{
-		{name: "data/", mode: 0o750, id: nobody}, {name: "etc/", mode: 0o755},
+		{name: "data/", mode: 0o770, user: nobody}, {name: "etc/", mode: 0o755},
 		{name: "etc/group", mode: 0o644, data: []byte("everthread:x:65532:\n")},
 		{name: "etc/passwd", mode: 0o644, data: []byte("everthread:x:65532:65532::/data:/sbin/nologin\n")},
 		{name: "etc/ssl/", mode: 0o755}, {name: "etc/ssl/certs/", mode: 0o755},
