@@ -93,6 +93,11 @@ type addOn struct {
 	Name, Version, Slug, Description, URL, Stage, Webui, Backup string
 	Arch                                                        []string
 	Init                                                        *bool
+	Ingress                                                     bool
+	IngressPort                                                 int    `yaml:"ingress_port"`
+	IngressStream                                               bool   `yaml:"ingress_stream"`
+	PanelIcon                                                   string `yaml:"panel_icon"`
+	Environment                                                 map[string]string
 	Ports                                                       map[string]int
 	Options, Schema                                             map[string]any
 }
@@ -134,6 +139,11 @@ func TestHomeAssistant_configurationPassesTheLinter(t *testing.T) {
 	}
 	if m := regexp.MustCompile(`^https?://\[HOST\]:\[PORT:(\d+)\]`).FindStringSubmatch(c.Webui); m == nil || c.Ports[m[1]+"/tcp"] == 0 {
 		t.Errorf("webui %q opens none of the ports %v", c.Webui, c.Ports)
+	}
+	// Pages are framed for requests from the Supervisor alone; answers arrive as a stream.
+	if !c.Ingress || c.IngressPort != 8080 || !c.IngressStream || !strings.HasPrefix(c.PanelIcon, "mdi:") ||
+		c.Environment["EVERTHREAD_HTTP_TRUSTED_PROXIES"] != "172.30.32.2" {
+		t.Errorf("ingress: %+v", c)
 	}
 	if address, err := url.Parse(c.URL); err != nil || address.Scheme != "https" {
 		t.Errorf("url %q", c.URL)

@@ -65,16 +65,22 @@ func (r *Relay) To(g *Gateway) {
 }
 
 // Below serves the gateway only below a path, as Home Assistant's ingress does: it removes the path and names it in a
-// header.
+// header. /dashboard shows the gateway's page in a frame.
 func (r *Relay) Below(t *testing.T, root string) {
 	t.Helper()
-	s := httptest.NewServer(http.StripPrefix(root, &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
+	site := http.NewServeMux()
+	site.HandleFunc("GET /dashboard", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, `<!doctype html><title>Dashboard</title><iframe width=400 height=700 src="`+root+`/"></iframe>`)
+	})
+	site.Handle(root+"/", http.StripPrefix(root, &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		p.Out.URL.Scheme, p.Out.URL.Host = "http", r.gate
 		p.SetXForwarded()
 		p.Out.Header.Set("X-Ingress-Path", root)
 	}}))
+	s := httptest.NewServer(site)
 	t.Cleanup(s.Close)
 	r.mu.Lock()
 	defer r.mu.Unlock()
