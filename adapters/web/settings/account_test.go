@@ -47,7 +47,7 @@ func TestForms_nameTheirAccount(t *testing.T) {
 	form := regexp.MustCompile(`(?s)<form[^>]*method="post"[^>]*>(.{0,60})`)
 	seen := 0
 	for _, path := range []string{"/", "/settings", "/memory", "/memory/standing", "/admin", "/threads", "/days"} {
-		for _, m := range form.FindAllStringSubmatch(p.Get(path).Body, -1) {
+		for _, m := range form.FindAllStringSubmatch(whole(t, p, path).Body, -1) {
 			if seen++; !strings.HasPrefix(m[1], `<input type="hidden" name="account" value="1">`) {
 				t.Errorf("%s: %s", path, m[0])
 			}

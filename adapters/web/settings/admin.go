@@ -28,7 +28,7 @@ func (r *Room) adminRoutes() []web.Route {
 		{Pattern: "GET /admin", Serve: r.adminPage, Tab: &web.Tab{
 			Name: func(lang string) string { return say(lang).Admin.Title }, Key: "g", InMenu: true, Waits: r.waits}},
 		{Pattern: "GET /admin/audit", Serve: r.auditPage},
-		{Pattern: "GET /admin/{section}", Serve: r.adminSection},
+		{Pattern: "GET /admin/{section}", Serve: r.adminPage},
 		{Pattern: "POST /admin/requests", Serve: r.decide},
 		{Pattern: "GET /admin/users/{id}/usage", Serve: r.usageOfPerson},
 		{Pattern: "POST /admin/users/{id}/link", Serve: r.signInLink},
@@ -45,6 +45,7 @@ func (r *Room) adminRoutes() []web.Route {
 
 type adminView struct {
 	Sections   []section
+	Here       string // id of the section shown
 	Requests   []shownRequest
 	Users      []shownUser
 	People     peoplePage
@@ -57,16 +58,30 @@ type adminView struct {
 	Usage      adminUsage
 }
 
-func adminSections(v *web.Visit) []section {
-	w := say(v.Lang).Admin
-	return []section{{"requests", w.Requests}, {"users", w.Users}, {"channels", w.Channels}, {"deliveries", w.Deliveries},
-		{"jobs", w.Jobs}, {"usage", w.Usage}, {"kept", w.Kept}, {"check", w.Check}}
+// sections returns the sections of the owner's page, first those that need attention.
+func (p *adminView) sections(v *web.Visit) []section {
+	w, failed, kept := say(v.Lang).Admin, 0, 0
+	for _, c := range p.Channels {
+		if c.Wrong != "" {
+			failed++
+		}
+	}
+	for _, f := range p.Kept {
+		if !f.OK && !f.None {
+			kept++
+		}
+	}
+	all := []section{{ID: "users", Name: w.Users}, {ID: "requests", Name: w.Requests, Count: len(p.Requests)},
+		{ID: "channels", Name: w.Channels, Count: failed},
+		{ID: "deliveries", Name: w.Deliveries, Count: len(p.Deliveries)}, {ID: "jobs", Name: w.Jobs, Count: len(p.Dead)},
+		{ID: "kept", Name: w.Kept, Count: kept}, {ID: "usage", Name: w.Usage},
+		{ID: "check", Name: w.Check}, {ID: "audit", Name: w.Audit}}
+	slices.SortStableFunc(all, func(a, b section) int { return min(b.Count, 1) - min(a.Count, 1) })
+	return all
 }
 
-func (r *Room) adminSection(v *web.Visit) error { return toSection(v, "/admin", adminSections(v)) }
-
 func (r *Room) adminPage(v *web.Visit) error {
-	page, called := adminView{Sections: adminSections(v)}, r.names(v)
+	page, called := adminView{}, r.names(v)
 	var bills map[core.UserID]core.Bill
 	var err error
 	if page.Usage, bills, err = r.adminUsage(v, called); err != nil {
@@ -88,6 +103,10 @@ func (r *Room) adminPage(v *web.Visit) error {
 		return err
 	}
 	if page.Queues, page.Dead, err = r.queues(v, called); err != nil {
+		return err
+	}
+	page.Sections = page.sections(v)
+	if page.Here, err = mark(page.Sections, "/admin", v.R.PathValue("section")); err != nil {
 		return err
 	}
 	return v.Page("admin", say(v.Lang).Admin.Title, page)

@@ -79,7 +79,7 @@ func (r *Room) decide(v *web.Visit) error {
 	if err != nil {
 		return fmt.Errorf("decide on a request: %w", err)
 	}
-	return v.Back("/admin#requests", toast)
+	return v.Back("/admin/requests", toast)
 }
 
 // knownUser returns the user with an id, or core.ErrNotFound.
@@ -117,7 +117,7 @@ func (r *Room) somePeople(v *web.Visit) ([]core.User, peoplePage, error) {
 		return nil, p, fmt.Errorf("find users: %w", err)
 	}
 	to := func(n int) string {
-		return "/admin?" + url.Values{"who": {p.Words}, "page": {strconv.Itoa(n)}}.Encode() + "#users"
+		return "/admin/users?" + url.Values{"who": {p.Words}, "page": {strconv.Itoa(n)}}.Encode()
 	}
 	if n > 0 {
 		p.Before = to(n - 1)
@@ -179,7 +179,7 @@ func (r *Room) signInLink(v *web.Visit) error {
 	switch {
 	case err == nil && u.ID != v.User.ID:
 		change := effects.AccountSubject{Change: effects.ChangeSignIn, Name: u.Name, User: u.ID}
-		if sure, err := r.sure(v, change, "/admin#users", effects.NewWebLink{Code: code}); err != nil || !sure {
+		if sure, err := r.sure(v, change, "/admin/users", effects.NewWebLink{Code: code}); err != nil || !sure {
 			return err
 		}
 	case err == nil:
@@ -193,5 +193,5 @@ func (r *Room) signInLink(v *web.Visit) error {
 	minutes := i18n.Number(v.Lang, int(code.Expires.Sub(v.Now).Minutes()))
 	return v.Page("secret", w.LinkTitle, secretView{Title: w.LinkTitle,
 		Lead: fmt.Sprintf(w.LinkLead, called(u), minutes), Secret: url, More: w.LinkMore,
-		Back: "/admin#users", BackName: w.Title})
+		Back: "/admin/users", BackName: w.Title})
 }

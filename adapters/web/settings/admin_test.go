@@ -25,7 +25,7 @@ func TestAdmin_requestsAreDecided(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
-	p.Get("/admin").Wants(t, 200, "Nobody is waiting for approval.")
+	p.Get("/admin/requests").Wants(t, 200, "Nobody is waiting for approval.")
 	theo, zoe, eve := f.asks("Theo"), f.asks("Zoe"), f.asks("Eve")
 	f.Clock.Pass(7 * time.Minute)
 	page := p.Get("/admin")
@@ -48,22 +48,22 @@ func TestAdmin_requestsAreDecided(t *testing.T) {
 	}
 	stale := hash(theo)
 	p.Post("/admin/requests", url.Values{"code": {stale}, "do": {"approve"}, "name": {"Theodor"}}).Elsewhere(t,
-		"/admin#requests")
+		"/admin/requests")
 	_, u, err := f.Store.Identify(f.Context, core.Address{Channel: "telegram", Account: "1", External: theo})
 	f.Must(err)
 	if u.Name != "Theodor" || u.Role != core.RoleMember {
 		t.Errorf("got %+v", u)
 	}
-	p.Get("/admin").Wants(t, 200, "They are let in.", "Theodor", "2 people wait to be let in")
+	p.Get("/admin/requests").Wants(t, 200, "They are let in.", "Theodor", "2 people wait to be let in")
 	p.Post("/admin/requests", url.Values{"code": {hash(zoe)}, "do": {"approve"},
-		"user": {fmt.Sprint(f.Bob.User.ID)}}).Elsewhere(t, "/admin#requests")
+		"user": {fmt.Sprint(f.Bob.User.ID)}}).Elsewhere(t, "/admin/requests")
 	if _, u, err = f.Store.Identify(f.Context, core.Address{Channel: "telegram", Account: "1", External: zoe}); err !=
 		nil || u.ID != f.Bob.User.ID {
 		t.Errorf("got %+v, %v", u, err)
 	}
 	p.Post("/admin/requests", url.Values{"code": {hash(eve)}, "do": {"approve"}, "user": {"999"}}).Wants(t,
 		http.StatusNotFound)
-	p.Post("/admin/requests", url.Values{"code": {hash(eve)}, "do": {"deny"}}).Elsewhere(t, "/admin#requests")
+	p.Post("/admin/requests", url.Values{"code": {hash(eve)}, "do": {"deny"}}).Elsewhere(t, "/admin/requests")
 	for _, code := range []string{stale, "", "x"} {
 		p.Post("/admin/requests", url.Values{"code": {code}, "do": {"approve"}}).Wants(t, http.StatusConflict,
 			"Nobody is waiting with this code any more")
@@ -74,7 +74,7 @@ func TestAdmin_seesWorkAndNoWords(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p, bob := f.Ana.SignedIn(), f.Bob
-	p.Get("/admin").Wants(t, 200, "Everything was delivered.", "Nothing failed.",
+	whole(t, p, "/admin").Wants(t, 200, "Everything was delivered.", "Nothing failed.",
 		"Nothing was used in January 2026.")
 	bob.Talks("secret question", "secret answer")
 	bob.Deliver(core.DeliveryFailed, "the bot was blocked")
@@ -85,7 +85,7 @@ func TestAdmin_seesWorkAndNoWords(t *testing.T) {
 	p.Spends("2026-01-30", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 100}))
 	f.health = map[string]error{"telegram": nil, "whatsapp_agent:7": errors.New("the key is dead; make a new one")}
 	f.Clock.Pass(3 * time.Hour)
-	a := p.Get("/admin")
+	a := whole(t, p, "/admin")
 	a.Wants(t, 200, "Bob", "answer · Telegram", "failed", "the bot was blocked", "3 hours ago", "Vectors",
 		"the model answered 400", "fine", "the key is dead; make a new one", "2,500,000", "4.00", "EUR",
 		`<span class="dot c0"></span><bdi>Bob</bdi>`, `<span class="dot c1"></span><bdi>Ana</bdi>`,
@@ -94,12 +94,12 @@ func TestAdmin_seesWorkAndNoWords(t *testing.T) {
 	failed, err := f.Store.Deliveries(f.Context, store.DeliveryQuery{User: bob.User.ID, Limit: 10})
 	f.Must(err)
 	at := fmt.Sprint(bob.User.ID) + "/" + fmt.Sprint(failed[0].ID)
-	p.Post("/admin/deliveries/"+at+"/retry", nil).Elsewhere(t, "/admin#deliveries")
+	p.Post("/admin/deliveries/"+at+"/retry", nil).Elsewhere(t, "/admin/deliveries")
 	if failed, err = f.Store.Deliveries(f.Context, store.DeliveryQuery{User: bob.User.ID, Limit: 10}); err != nil ||
 		failed[0].State != core.DeliveryPending {
 		t.Errorf("got %+v, %v", failed, err)
 	}
-	p.Post("/admin/jobs/"+fmt.Sprint(bob.User.ID)+"/"+fmt.Sprint(dead.ID)+"/retry", nil).Elsewhere(t, "/admin#jobs")
+	p.Post("/admin/jobs/"+fmt.Sprint(bob.User.ID)+"/"+fmt.Sprint(dead.ID)+"/retry", nil).Elsewhere(t, "/admin/jobs")
 	if jobs, err := f.Store.DeadJobs(f.Context, 10); err != nil || len(jobs) > 0 {
 		t.Errorf("got %+v, %v", jobs, err)
 	}
@@ -121,7 +121,7 @@ func TestAdmin_usageOfOnePerson(t *testing.T) {
 	p.Spends("2026-01-30", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 123_456}))
 	at := fmt.Sprintf("/admin/users/%d/usage", bob.User.ID)
 	a := p.Get(at)
-	a.Wants(t, 200, "Usage of Bob", "2,500,000", "4.00\u00a0EUR", `href="`+at+`?month=2025-12#usage"`)
+	a.Wants(t, 200, "Usage of Bob", "2,500,000", "4.00\u00a0EUR", `href="`+at+`?month=2025-12"`)
 	a.Lacks(t, "secret", "123,456")
 	p.Get(at+"?month=2025-12").Wants(t, 200, "60 tokens in 1 call: price unknown", "Search by meaning", "vectors")
 	for _, id := range []string{"999", "x", "-1", "0"} {
@@ -137,7 +137,7 @@ func TestAdmin_signInLinkIsShownOnce(t *testing.T) {
 	a := p.Post("/admin/users/"+fmt.Sprint(f.Bob.User.ID)+"/link", nil)
 	a.Wants(t, 200, "It signs Bob in to this page, once, within 10 minutes.", "Send it only to them")
 	link := a.Between(t, `<output id="secret">`, "<")
-	p.Get("/admin").Lacks(t, "/signin?code=")
+	whole(t, p, "/admin").Lacks(t, "/signin?code=")
 	f.Bob.Post("/signin", url.Values{"code": {link[strings.Index(link, "code=")+5:]}}).Wants(t, http.StatusSeeOther)
 	f.Bob.Get("/settings").Wants(t, 200, `value="Bob"`)
 	for _, id := range []string{"999", "x", "-1", "0"} {
@@ -211,12 +211,12 @@ func TestGuard_nobodyChangesAnothersThings(t *testing.T) {
 	}
 	ana.Post("/settings/home", url.Values{"identity": {ids["channels"]}}).Wants(t, http.StatusNotFound)
 	for _, path := range []string{"/memory?archived=1", "/memory?q=item", "/settings", "/admin"} {
-		ana.Get(path).Lacks(t, "secret")
+		whole(t, ana, path).Lacks(t, "secret")
 	}
 	if len(seen) != len(ids) || len(f.Gate.Acted) > 0 {
 		t.Errorf("asked for %v, done: %v", seen, f.Gate.Acted)
 	}
-	bob.Get("/settings").Wants(t, 200, "secret key", "secret agent", "secret name")
+	whole(t, bob, "/settings").Wants(t, 200, "secret key", "secret agent", "secret name")
 	bob.Get("/memory").Wants(t, 200, "secret")
 }
 
@@ -303,7 +303,7 @@ func TestNames_runNowhere(t *testing.T) {
 	bob.Answers("hello")
 	bob.Deliver(core.DeliveryFailed, `<img src=x onerror=alert(1)>`)
 	for _, path := range []string{"/memory", "/memory?archived=1&page=2", "/settings", "/admin"} {
-		p.Get(path).Drawn().Harmless(t, path)
+		whole(t, p, path).Drawn().Harmless(t, path)
 	}
 	p.Post("/admin/check", nil).Harmless(t, "the check")
 	p.Post("/settings/channels/link", nil).Drawn().Harmless(t, "a code")
@@ -315,9 +315,9 @@ func TestAdmin_showsChannelsAndData(t *testing.T) {
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
 	f.Must(os.WriteFile(filepath.Join(f.Media, "kept"), make([]byte, 2048), 0o600))
-	p.Get("/admin").Wants(t, http.StatusOK, "The database takes up 3.0\u00a0MB, attachments 2.0\u00a0KB.",
+	whole(t, p, "/admin").Wants(t, http.StatusOK, "The database takes up 3.0\u00a0MB, attachments 2.0\u00a0KB.",
 		"the newest is of today", `href="/setup"`, `action="/admin/channels/telegram/check"`)
-	p.Get("/admin").Lacks(t, `action="/admin/channels/matrix/check"`)
+	p.Get("/admin/channels").Lacks(t, `action="/admin/channels/matrix/check"`)
 	p.Post("/admin/channels/telegram/check", nil).Wants(t, http.StatusOK, "the token is refused",
 		"1 thing needs your attention", `action="/admin/channels/telegram/check"`)
 	p.Post("/admin/channels/matrix/check", nil).Wants(t, http.StatusNotFound)

@@ -67,7 +67,7 @@ func retried[ID ~int64](v *web.Visit, section, toast string,
 	case err != nil:
 		return fmt.Errorf("retry: %w", err)
 	}
-	return v.Back("/admin#"+section, toast)
+	return v.Back("/admin/"+section, toast)
 }
 
 type shownQueue struct {

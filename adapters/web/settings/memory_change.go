@@ -142,16 +142,16 @@ func (s *standingView) fill(v *web.Visit, r *Room, next string) error {
 // cameFrom returns the path of the page with the form.
 func cameFrom(v *web.Visit) string {
 	if strings.HasPrefix(v.R.PostForm.Get("next"), "/settings") {
-		return "/settings"
+		return "/settings/standing"
 	}
-	return "/memory"
+	return "/memory#standing"
 }
 
 func (r *Room) want(v *web.Visit) error {
 	wish, next := v.R.PostForm.Get("text"), cameFrom(v)
 	add, _, err := r.Standing.Add(v.Context(), v.User.ID, v.Lang, wish, v.Now)
 	switch {
-	case web.IsRefused(err) && next == "/settings":
+	case web.IsRefused(err) && next == "/settings/standing":
 		return r.wrong(v, problem{Section: "standing", Field: "wish", Text: err.Error()},
 			settingsView{Standing: standingView{Wish: wish, Wrong: err.Error()}})
 	case web.IsRefused(err):
@@ -160,13 +160,13 @@ func (r *Room) want(v *web.Visit) error {
 	case err != nil:
 		return fmt.Errorf("prepare a standing instruction: %w", err)
 	case add == nil:
-		return v.Back(next+"#standing", say(v.Lang).Standing.Known)
+		return v.Back(next, say(v.Lang).Standing.Known)
 	}
-	return v.Act("want", next+"#standing", say(v.Lang).Standing.Added, *add)
+	return v.Act("want", next, say(v.Lang).Standing.Added, *add)
 }
 
 func (r *Room) unwant(v *web.Visit, n int64) error {
-	err := v.Act("remove a standing instruction", cameFrom(v)+"#standing", say(v.Lang).Standing.Removed,
+	err := v.Act("remove a standing instruction", cameFrom(v), say(v.Lang).Standing.Removed,
 		effect.RemoveInstruction{Instruction: core.InstructionID(n), At: v.Now})
 	if errors.Is(err, core.ErrNotFound) {
 		return core.ErrNotFound

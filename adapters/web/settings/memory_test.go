@@ -119,7 +119,7 @@ func TestItems_vectorsInWords(t *testing.T) {
 		[]store.EmbeddingResult{{Kind: core.VectorItem, ID: pending[1].ID, Revision: pending[1].Revision, Error: "too odd"}},
 		f.Clock.Now()))
 	p.Get("/memory").Wants(t, 200, "waiting for its vector", "no vector could be created", "0 ready, 1 waiting, 1 failed")
-	p.Get("/settings").Wants(t, 200, "The gateway&#39;s own model is used for everyone: x (Ollama)")
+	p.Get("/settings/embeddings").Wants(t, 200, "The gateway&#39;s own model is used for everyone: x (Ollama)")
 }
 
 func TestItems_correctedAndDeleted(t *testing.T) {

@@ -20,14 +20,35 @@ func (r *Room) settingsRoutes() []web.Route {
 	return slices.Concat([]web.Route{
 		{Pattern: "GET /settings", Serve: r.settingsPage, Tab: &web.Tab{
 			Name: func(lang string) string { return say(lang).Settings.Title }, Key: "s", InMenu: true}},
-		{Pattern: "GET /settings/{section}", Serve: r.settingsSection},
+		{Pattern: "GET /settings/{section}", Serve: r.settingsPage},
 		{Pattern: "POST /settings/profile", Serve: r.setProfile},
 		{Pattern: "POST /settings/assistant", Serve: r.setAssistant},
 		{Pattern: "POST /settings/allowed", Serve: r.endAllowed},
 	}, r.linkRoutes(), r.serviceRoutes(), r.embeddingRoutes(), r.keyRoutes(), r.dataRoutes())
 }
 
-type section struct{ ID, Name string }
+// section is a page of an area, in the list beside it.
+type section struct {
+	ID, Name string
+	Path     string
+	Here     bool
+	Count    int // what needs attention there
+}
+
+// mark marks the section shown, the first without an id, and returns its id, or core.ErrNotFound.
+func mark(all []section, area, id string) (string, error) {
+	id = cmp.Or(id, all[0].ID)
+	found := false
+	for i := range all {
+		all[i].Path = area + "/" + all[i].ID
+		all[i].Here = all[i].ID == id
+		found = found || all[i].Here
+	}
+	if !found {
+		return "", core.ErrNotFound
+	}
+	return id, nil
+}
 
 type problem struct {
 	Section, Field, Text string
@@ -43,6 +64,7 @@ func (p *problem) At(field string) string {
 
 type settingsView struct {
 	Sections []section
+	Here     string // id of the section shown
 	Problem  *problem
 
 	Name                                   string
@@ -67,47 +89,40 @@ type settingsView struct {
 }
 
 func (r *Room) settingsPage(v *web.Visit) error {
-	return r.showSettings(v, http.StatusOK, settingsView{})
+	return r.showSettings(v, http.StatusOK, settingsView{Here: v.R.PathValue("section")})
 }
 
-// settingsSection redirects to a section of the page: a refused form is shown at its path, which can be reloaded.
-func (r *Room) settingsSection(v *web.Visit) error {
-	return toSection(v, "/settings", r.settingsSections(v))
-}
-
-// toSection redirects to the section of a page that the path names.
-func toSection(v *web.Visit, page string, all []section) error {
-	name := v.R.PathValue("section")
-	if !slices.ContainsFunc(all, func(s section) bool { return s.ID == name }) {
-		return core.ErrNotFound
-	}
-	return v.Back(page+"#"+name, "")
-}
-
-func (r *Room) settingsSections(v *web.Visit) []section {
+func (r *Room) settingsSections(v *web.Visit, services bool) []section {
 	w := say(v.Lang).Settings
-	return []section{{"profile", w.Profile}, {"assistant", w.Assistant}, {"standing", say(v.Lang).Standing.Title},
-		{"channels", w.Channels}, {"embeddings", w.Meaning}, {"keys", w.Keys}, {"sessions", w.Sessions},
-		{"usage", w.Usage}, {"data", w.Data}}
+	all := []section{{ID: "profile", Name: w.Profile}, {ID: "assistant", Name: w.Assistant},
+		{ID: "standing", Name: say(v.Lang).Standing.Title}, {ID: "channels", Name: w.Channels}}
+	if services {
+		all = append(all, section{ID: "services", Name: say(v.Lang).Connect.Services})
+	}
+	return append(all, section{ID: "embeddings", Name: w.Meaning}, section{ID: "keys", Name: w.Keys},
+		section{ID: "sessions", Name: w.Sessions}, section{ID: "usage", Name: w.Usage}, section{ID: "data", Name: w.Data})
 }
 
 // wrong shows the settings again with the problem of a form.
 func (r *Room) wrong(v *web.Visit, p problem, page settingsView) error {
-	page.Problem = &p
+	page.Problem, page.Here = &p, p.Section
 	return r.showSettings(v, http.StatusUnprocessableEntity, page)
 }
 
-// showSettings fills in the sections and shows the page. A refused form is set in page before.
+// showSettings fills in a section and shows it. A refused form is set in page before.
 func (r *Room) showSettings(v *web.Visit, status int, page settingsView) error {
-	page.Sections = r.settingsSections(v)
-	if page.Problem == nil || page.Problem.Section != "profile" {
-		page.Name = v.User.Name
-	}
-	if err := page.Standing.fill(v, r, "/settings"); err != nil {
+	if err := r.fillServices(v, &page); err != nil {
 		return err
 	}
-	for _, fill := range []func(*web.Visit, *settingsView) error{r.fillChoices, r.fillLinks, r.fillServices, r.fillMeaning, r.fillKeys,
-		r.fillSessions, r.fillUsage, r.fillData} {
+	page.Sections = r.settingsSections(v, len(page.Services) > 0)
+	var err error
+	if page.Here, err = mark(page.Sections, "/settings", page.Here); err != nil {
+		return err
+	}
+	fill := map[string]func(*web.Visit, *settingsView) error{"profile": r.fillChoices, "assistant": r.fillChoices,
+		"standing": r.fillStanding, "channels": r.fillLinks, "embeddings": r.fillMeaning, "keys": r.fillKeys,
+		"sessions": r.fillSessions, "usage": r.fillUsage, "data": r.fillData}[page.Here]
+	if fill != nil {
 		if err := fill(v, &page); err != nil {
 			return err
 		}
@@ -115,8 +130,15 @@ func (r *Room) showSettings(v *web.Visit, status int, page settingsView) error {
 	return v.Render(status, "settings", say(v.Lang).Settings.Title, page)
 }
 
+func (r *Room) fillStanding(v *web.Visit, page *settingsView) error {
+	return page.Standing.fill(v, r, "/settings/standing")
+}
+
 func (r *Room) fillChoices(v *web.Visit, page *settingsView) error {
 	w, s := say(v.Lang).Settings, v.User.Settings
+	if page.Problem == nil {
+		page.Name = v.User.Name
+	}
 	fillZone(v, page)
 	language := s.Language
 	if page.Chosen != nil {
@@ -195,7 +217,7 @@ func choices(here string, all ...string) []choice {
 
 // change applies effects for the visitor and redirects to a section of the settings.
 func (r *Room) change(v *web.Visit, section, toast string, effects ...core.Effect) error {
-	return v.Act("change", "/settings#"+section, toast, effects...)
+	return v.Act("change", "/settings/"+section, toast, effects...)
 }
 
 // maxName bounds a name, in characters.
@@ -212,7 +234,7 @@ type zoneView struct {
 func fillZone(v *web.Visit, page *settingsView) {
 	z := &page.Zone
 	z.Names, z.House = command.Zones(), v.ZoneOf(core.Settings{}).String()
-	if page.Problem == nil || page.Problem.Section != "profile" {
+	if page.Problem == nil {
 		z.Value = v.User.Settings.Zone
 	}
 	z.Now = clockIn(v, v.Zone)

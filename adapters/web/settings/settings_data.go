@@ -80,7 +80,7 @@ func (r *Room) attachments(v *web.Visit) (n int, bytes int64) {
 
 // export streams all of the visitor's data as a ZIP file. Few run at a time, as each reads a whole conversation.
 func (r *Room) export(v *web.Visit) error {
-	if sure, err := r.sure(v, effect.AccountSubject{Change: effect.ChangeExport}, "/settings#data"); err != nil || !sure {
+	if sure, err := r.sure(v, effect.AccountSubject{Change: effect.ChangeExport}, "/settings/data"); err != nil || !sure {
 		return err
 	}
 	if !r.exports.take(v.User.ID) {

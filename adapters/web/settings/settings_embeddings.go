@@ -95,7 +95,7 @@ func (r *Room) embedAgain(v *web.Visit) error {
 	if err != nil {
 		return fmt.Errorf("embed again: %w", err)
 	}
-	return v.Back("/settings#embeddings", say(v.Lang).Settings.MeaningSaved.Of(n))
+	return v.Back("/settings/embeddings", say(v.Lang).Settings.MeaningSaved.Of(n))
 }
 
 // setEmbeddings tries, saves or removes a person's own embedding model. Saving another
@@ -111,7 +111,7 @@ func (r *Room) setEmbeddings(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	page := settingsView{Meaning: meaningView{Form: form}}
+	page := settingsView{Here: "embeddings", Meaning: meaningView{Form: form}}
 	if wrong != nil {
 		return r.wrong(v, *wrong, page)
 	}
@@ -246,5 +246,5 @@ func (r *Room) saveMeaning(v *web.Visit, c core.OwnEmbeddings) error {
 	if err != nil {
 		return fmt.Errorf("enqueue embedding: %w", err)
 	}
-	return v.Back("/settings#embeddings", say(v.Lang).Settings.MeaningSaved.Of(n))
+	return v.Back("/settings/embeddings", say(v.Lang).Settings.MeaningSaved.Of(n))
 }

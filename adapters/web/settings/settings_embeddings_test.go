@@ -105,7 +105,7 @@ func TestEmbeddings_triedAndSaved(t *testing.T) {
 	if p.Settings().Settings.Embeddings.Provider != "" {
 		t.Fatal("the settings were saved before the question")
 	}
-	p.Post("/settings/embeddings", form("confirm", "", unquote(sealed))).Elsewhere(t, "/settings#embeddings")
+	p.Post("/settings/embeddings", form("confirm", "", unquote(sealed))).Elsewhere(t, "/settings/embeddings")
 	c := p.Settings().Settings.Embeddings
 	if c.Provider != "custom_http" || c.Model != "m" || c.BaseURL != e.URL || c.Sealed == "" {
 		t.Errorf("kept %+v", c)
@@ -117,9 +117,9 @@ func TestEmbeddings_triedAndSaved(t *testing.T) {
 	if len(pending) != 1 || len(refs) != 1 {
 		t.Errorf("%d texts wait, %d jobs", len(pending), len(refs))
 	}
-	p.Get("/settings").Wants(t, 200, "Saved. 1 text will be embedded again.", "A key is stored", "0 ready, 1 waiting")
+	p.Get("/settings/embeddings").Wants(t, 200, "Saved. 1 text will be embedded again.", "A key is stored", "0 ready, 1 waiting")
 	p.Post("/settings/embeddings", form("save", "", "")).Elsewhere(t,
-		"/settings#embeddings") // the same model needs no confirmation
+		"/settings/embeddings") // the same model needs no confirmation
 
 	before := e.asked()
 	elsewhere := newEndpoint(t)
@@ -129,7 +129,7 @@ func TestEmbeddings_triedAndSaved(t *testing.T) {
 	if elsewhere.keys[0] != "" || e.asked() != before {
 		t.Errorf("the stored key was sent to another address: %q", elsewhere.keys)
 	}
-	p.Post("/settings/embeddings", url.Values{"do": {"clear"}}).Elsewhere(t, "/settings#embeddings")
+	p.Post("/settings/embeddings", url.Values{"do": {"clear"}}).Elsewhere(t, "/settings/embeddings")
 	if c := p.Settings().Settings.Embeddings; c != (core.OwnEmbeddings{}) {
 		t.Errorf("kept %+v", c)
 	}
@@ -163,7 +163,7 @@ func TestEmbeddings_ownModelIsNotChanged(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t, func(o *Options) { o.Embeddings.(*fakeModels).system = "ollama/m@0" })
 	p := f.Ana.SignedIn()
-	p.Get("/settings").Wants(t, 200, "m (Ollama)")
+	p.Get("/settings/embeddings").Wants(t, 200, "m (Ollama)")
 	p.Post("/settings/embeddings", url.Values{"provider": {"ollama"}, "do": {"clear"}}).Wants(t,
 		http.StatusMethodNotAllowed)
 }
@@ -177,13 +177,13 @@ func TestEmbeddings_ownerConfirmsAnotherModel(t *testing.T) {
 		models.system, models.outdated = "llamacpp/@0", 12
 	})
 	owner, member := f.Ana.SignedIn(), f.Bob.SignedIn()
-	asked := owner.Get("/settings")
+	asked := owner.Get("/settings/embeddings")
 	asked.Wants(t, 200, "12 texts, from memory and from the conversation, will be embedded again with this model", "everyone: llama.cpp.")
 	asked.Lacks(t, "llamacpp/@0")
-	member.Get("/settings").Lacks(t, "will be embedded again")
+	member.Get("/settings/embeddings").Lacks(t, "will be embedded again")
 	member.Post("/settings/embeddings/again", nil).Wants(t, http.StatusNotFound)
-	owner.Post("/settings/embeddings/again", nil).Elsewhere(t, "/settings#embeddings")
-	after := owner.Get("/settings")
+	owner.Post("/settings/embeddings/again", nil).Elsewhere(t, "/settings/embeddings")
+	after := owner.Get("/settings/embeddings")
 	after.Wants(t, 200, "Saved. 12 texts will be embedded again.")
 	after.Lacks(t, "/settings/embeddings/again")
 }
@@ -193,12 +193,12 @@ func TestEmbeddings_saysWhyThereIsNoVector(t *testing.T) {
 	f := newOffice(t, func(o *Options) { o.Embeddings.(*fakeModels).system = "ollama/m@0" })
 	p := f.Ana.SignedIn()
 	p.Keeps("", core.ItemFact, "Likes herons")
-	p.Get("/settings").Wants(t, 200, "1 waiting")
+	p.Get("/settings/embeddings").Wants(t, 200, "1 waiting")
 	if err := f.Store.FailEmbeddings(t.Context(), f.Ana.User.ID, "ollama/m@0", "the key is <refused>",
 		time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range []string{"/settings", "/memory"} {
+	for _, page := range []string{"/settings/embeddings", "/memory"} {
 		p.Get(page).Wants(t, 200, "1 failed", "No vector for 1: the key is &lt;refused&gt;.")
 	}
 }

@@ -85,7 +85,7 @@ func (r *Room) addKey(v *web.Visit) error {
 	switch admin := slices.Contains(k.Scopes, core.CanAdmin); {
 	case err == nil && admin:
 		change := effect.AccountSubject{Change: effect.ChangeAdminKey, Name: name, Scopes: scopes}
-		if sure, err := r.sure(v, change, "/settings#keys", effect.AddKey{Key: k}); err != nil || !sure {
+		if sure, err := r.sure(v, change, "/settings/keys", effect.AddKey{Key: k}); err != nil || !sure {
 			return err
 		}
 	case err == nil:
@@ -96,14 +96,14 @@ func (r *Room) addKey(v *web.Visit) error {
 		return fmt.Errorf("create an API key: %w", err)
 	}
 	return v.Page("secret", w.KeyMade, secretView{Title: w.KeyMade, Lead: fmt.Sprintf(w.KeyMadeLead, k.Name),
-		Secret: secret, More: fmt.Sprintf(w.KeyUse, r.PublicURL), Back: "/settings#keys", BackName: w.Title})
+		Secret: secret, More: fmt.Sprintf(w.KeyUse, r.PublicURL), Back: "/settings/keys", BackName: w.Title})
 }
 
 func (r *Room) revokeKey(v *web.Visit, n int64) error {
 	if err := r.Store.RevokeAPIKey(v.Context(), v.User.ID, n); err != nil {
 		return fmt.Errorf("revoke an API key: %w", err)
 	}
-	return v.Back("/settings#keys", say(v.Lang).Settings.KeyRevoked)
+	return v.Back("/settings/keys", say(v.Lang).Settings.KeyRevoked)
 }
 
 type shownSession struct {
@@ -148,7 +148,7 @@ func (r *Room) endSession(v *web.Visit, n int64) error {
 	if err := r.Store.EndSession(v.Context(), v.User.ID, n); err != nil {
 		return fmt.Errorf("end a session: %w", err)
 	}
-	return v.Back("/settings#sessions", say(v.Lang).Settings.SessionEnded)
+	return v.Back("/settings/sessions", say(v.Lang).Settings.SessionEnded)
 }
 
 // browserKeys returns the user's keys that were made in a browser, as far as the audit goes back.

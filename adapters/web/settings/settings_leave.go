@@ -38,7 +38,7 @@ func (r *Room) deleteMe(v *web.Visit) error {
 	if !strings.EqualFold(strings.TrimSpace(v.R.PostForm.Get("word")), w.DeleteWord) {
 		return r.wrong(v, problem{"data", "word", fmt.Sprintf(w.DeleteWrong, w.DeleteWord)}, settingsView{})
 	}
-	if sure, err := r.sure(v, effect.AccountSubject{Change: effect.ChangeDelete}, "/settings#data"); err != nil || !sure {
+	if sure, err := r.sure(v, effect.AccountSubject{Change: effect.ChangeDelete}, "/settings/data"); err != nil || !sure {
 		return err
 	}
 	ctx, done, ok := v.Stay(context.WithoutCancel(v.Context()), 0)

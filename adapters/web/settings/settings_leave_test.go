@@ -70,7 +70,7 @@ func TestAccountDeletion_failureSaysWhatIsTrue(t *testing.T) {
 			}
 			if !c.rows { // pressed again
 				f.leaves = whole
-				f.Bob.Get("/settings").Wants(t, 200, "Delete everything")
+				f.Bob.Get("/settings/data").Wants(t, 200, "Delete everything")
 				f.Bob.Deletes().Wants(t, 200, "Everything is deleted")
 			}
 		})
@@ -197,15 +197,15 @@ func TestExport_saysHowMuchItHolds(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
-	p.Get("/settings").Wants(t, 200, "It will contain about 0 messages.")
+	p.Get("/settings/data").Wants(t, 200, "It will contain about 0 messages.")
 	p.Talks("one", "two")
-	p.Get("/settings").Wants(t, 200, "It will contain about 2 messages.")
+	p.Get("/settings/data").Wants(t, 200, "It will contain about 2 messages.")
 	folder := filepath.Join(f.Media, fmt.Sprint(p.User.ID))
 	f.Must(os.MkdirAll(folder, 0o700))
 	for name, size := range map[string]int{"1-0": 1 << 20, "2-0": 1 << 19, ".part-1": 5} {
 		f.Must(os.WriteFile(filepath.Join(folder, name), make([]byte, size), 0o600))
 	}
-	p.Get("/settings").Wants(t, 200, "It will contain about 2 messages and 2 attachments (1.5\u00a0MB).")
+	p.Get("/settings/data").Wants(t, 200, "It will contain about 2 messages and 2 attachments (1.5\u00a0MB).")
 }
 
 func TestTraces_findWhatIsLeft(t *testing.T) {
@@ -231,7 +231,7 @@ func TestTraces_findWhatIsLeft(t *testing.T) {
 	xss.Lacks(t, "<script>x")
 	look("x").Wants(t, http.StatusUnprocessableEntity, "at least 2 letters")
 	look(strings.Repeat("é", 501)).Wants(t, http.StatusUnprocessableEntity, "at most 500 letters")
-	p.Get("/settings/data").Elsewhere(t, "/settings#data")
+	p.Get("/settings/data").Wants(t, 200, `id="trace"`)
 	var many []core.MessageID
 	for n := range 40 {
 		many = append(many, p.Says(fmt.Sprint("thing ", n+1)))

@@ -334,12 +334,12 @@ func (r *Room) addAgent(v *web.Visit) error {
 	if err := r.People.Made(v.Context(), v.User, v.Session, change); err != nil {
 		return fmt.Errorf("tell of an agent: %w", err)
 	}
-	return v.Back("/settings#channels", w.AgentAdded)
+	return v.Back("/settings/channels", w.AgentAdded)
 }
 
 func (r *Room) removeAgent(v *web.Visit, n int64) error {
 	if err := r.Agents.Remove(v.Context(), v.User.ID, n); err != nil {
 		return fmt.Errorf("remove an agent: %w", err)
 	}
-	return v.Back("/settings#channels", say(v.Lang).Settings.AgentRemoved)
+	return v.Back("/settings/channels", say(v.Lang).Settings.AgentRemoved)
 }

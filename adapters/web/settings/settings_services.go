@@ -83,9 +83,9 @@ func (r *Room) disconnect(v *web.Visit) error {
 	case err != nil:
 		return v.Refusal(err)
 	case !revoked:
-		return v.Back("/settings#services", fmt.Sprintf(w.GoneUnsure, name))
+		return v.Back("/settings/services", fmt.Sprintf(w.GoneUnsure, name))
 	}
-	return v.Back("/settings#services", fmt.Sprintf(w.Gone, name))
+	return v.Back("/settings/services", fmt.Sprintf(w.Gone, name))
 }
 
 // connectView is the page that begins to connect a service. It says whose assistant gets access to what: somebody could

@@ -88,8 +88,8 @@ func TestServices_connectedFromALink(t *testing.T) {
 	to := press(t, browser, link)
 	stranger(f).Get(link).Wants(t, http.StatusNotFound, "valid any more")
 	browser.Get(back(t, at, to, oauthtest.Bob)).Wants(t, http.StatusOK, "The assistant of Bob can use tracker now")
-	f.Bob.SignedIn().Get("/settings").Wants(t, http.StatusOK, "connected · Today")
-	f.Ana.Get("/settings").Wants(t, http.StatusOK, "not connected")
+	f.Bob.SignedIn().Get("/settings/services").Wants(t, http.StatusOK, "connected · Today")
+	f.Ana.Get("/settings/services").Wants(t, http.StatusOK, "not connected")
 	if _, err := f.Store.ServiceGrant(f.Context, f.Ana.User.ID, "tracker"); err == nil {
 		t.Error("Ana has what Bob granted")
 	}
@@ -104,11 +104,11 @@ func TestServices_connectedAndEndedInTheSettings(t *testing.T) {
 		t.Fatalf("got %d", a.Status)
 	}
 	to := press(t, p, a.Header.Get("Location"))
-	p.Get(back(t, at, to, oauthtest.Ada)).Wants(t, http.StatusOK, "tracker is connected", `href="/settings#services"`)
-	if a := p.Post("/settings/services/tracker/remove", nil); a.Header.Get("Location") != "/settings#services" {
+	p.Get(back(t, at, to, oauthtest.Ada)).Wants(t, http.StatusOK, "tracker is connected", `href="/settings/services"`)
+	if a := p.Post("/settings/services/tracker/remove", nil); a.Header.Get("Location") != "/settings/services" {
 		t.Errorf("got %d, %s", a.Status, a.Body)
 	}
-	p.Get("/settings").Wants(t, http.StatusOK, "not connected", "tracker is disconnected.")
+	p.Get("/settings/services").Wants(t, http.StatusOK, "not connected", "tracker is disconnected.")
 	p.Post("/settings/services/tracker/remove", nil).Wants(t, http.StatusConflict)
 	p.Post("/settings/services/other/connect", nil).Wants(t, http.StatusNotFound)
 }

@@ -73,17 +73,18 @@ func TestProfile_isSet(t *testing.T) {
 		u.Settings.Strategy != "truncate" || !u.Settings.MemoryOff || u.Settings.Voice != core.VoiceOn {
 		t.Errorf("got %q %+v", u.Name, u.Settings)
 	}
-	p.Get("/settings").Wants(t, 200, "It is 08:40 on Saturday 31 January 2026 in America/New_York.", `value="all" checked`,
-		`value="truncate" checked`, `name="memory" value="off" checked`)
+	p.Get("/settings").Wants(t, 200, "It is 08:40 on Saturday 31 January 2026 in America/New_York.")
+	p.Get("/settings/assistant").Wants(t, 200, `value="all" checked`, `value="truncate" checked`,
+		`name="memory" value="off" checked`)
 	p.Post("/settings/profile", url.Values{"name": {"Ana María"}, "zone": {""}, "language": {"fr"}}).Elsewhere(t,
-		"/settings#profile")
+		"/settings/profile")
 	p.Get("/settings").Wants(t, 200, `lang="fr"`, "Réglages", "Enregistré. Il est 14:40",
 		`value="fr" selected`)
 	if u := p.Settings(); u.Settings.Zone != "" || u.Settings.Language != "fr" {
 		t.Errorf("got %+v", u.Settings)
 	}
 	p.Get("/settings/zone").Wants(t, http.StatusNotFound)
-	p.Get("/settings/profile").Elsewhere(t, "/settings#profile")
+	p.Get("/settings/profile").Wants(t, 200, `value="Ana María"`, `aria-current="page">Profil`)
 }
 
 func TestSettings_modelsAndAllowedTools(t *testing.T) {
@@ -94,18 +95,18 @@ func TestSettings_modelsAndAllowedTools(t *testing.T) {
 		}
 	})
 	p := f.Ana.SignedIn()
-	p.Get("/settings").Wants(t, 200, "Default: large", "2.5 for a million tokens read, 10 written (USD)", "home: qwen")
+	p.Get("/settings/assistant").Wants(t, 200, "Default: large", "2.5 for a million tokens read, 10 written (USD)", "home: qwen")
 	form := url.Values{"summaries": {"off"}, "strategy": {"long"}, "model": {"none"}}
 	p.Post("/settings/assistant", form).Wants(t, 400)
 	form.Set("model", "home")
 	p.Post("/settings/assistant", form).Wants(t, 303)
-	p.Get("/settings").Wants(t, 200, `name="model" value="home" checked`)
+	p.Get("/settings/assistant").Wants(t, 200, `name="model" value="home" checked`)
 
 	s := p.Settings().Settings.Allow("shop_mail", f.Clock.Now().Add(core.AllowLife), f.Clock.Now())
 	if _, err := f.Gate.Act(f.Context, p.User.ID, effect.SetSettings{Settings: s}); err != nil {
 		t.Fatal(err)
 	}
-	p.Get("/settings").Wants(t, 200, "<code>shop_mail</code>", "until Monday 2 March")
+	p.Get("/settings/assistant").Wants(t, 200, "<code>shop_mail</code>", "until Monday 2 March")
 	p.Post("/settings/allowed", url.Values{"tool": {"other"}}).Wants(t, 400)
 	p.Post("/settings/allowed", url.Values{"tool": {"shop_mail"}}).Wants(t, 303)
 	if s := p.Settings().Settings; len(s.Allowed) > 0 || s.Model != "home" {
@@ -117,12 +118,12 @@ func TestChannels_seenAndChanged(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
-	p.Get("/settings").Wants(t, 200, "Telegram", "can receive messages", "You have not chosen a home",
+	p.Get("/settings/channels").Wants(t, 200, "Telegram", "can receive messages", "You have not chosen a home",
 		"only app the assistant knows you by", "You also use: Web.")
 	wa, off, blocked := p.On("whatsapp", "+15550001"), p.On("signal", "Ana S."), p.On("matrix", "@ana")
 	f.Must(f.Store.SetBlocked(f.Context, p.User.ID, blocked.ID, true, f.Clock.Now()))
 	f.Clock.Pass(2 * time.Hour)
-	page := p.Get("/settings")
+	page := p.Get("/settings/channels")
 	page.Wants(t, 200, "15550001", "needs a message from you first", "this channel is turned off on the gateway",
 		"cannot receive messages until you write again", "2 hours ago")
 	page.Lacks(t, "only app the assistant knows you by")
@@ -135,20 +136,20 @@ func TestChannels_seenAndChanged(t *testing.T) {
 	_, err := f.Store.SignIn(f.Context, "cli", store.Session{Hash: "cli", CreatedAt: f.Clock.Now(), UsedAt: f.Clock.Now(),
 		Expires: f.Clock.Now().Add(time.Hour)}, f.Clock.Now())
 	f.Must(err)
-	if n := strings.Count(p.Get("/settings").Body, out); n != 4 {
+	if n := strings.Count(p.Get("/settings/channels").Body, out); n != 4 {
 		t.Errorf("%d apps warn of browsers that are signed out, want all 4", n)
 	}
 
-	p.Post("/settings/home", url.Values{"identity": {fmt.Sprint(p.Chat.ID)}}).Elsewhere(t, "/settings#channels")
-	p.Get("/settings").Wants(t, 200, "Telegram is your home now.", `<span class="tag">Home</span>`)
+	p.Post("/settings/home", url.Values{"identity": {fmt.Sprint(p.Chat.ID)}}).Elsewhere(t, "/settings/channels")
+	p.Get("/settings/channels").Wants(t, 200, "Telegram is your home now.", `<span class="tag">Home</span>`)
 	p.Post("/settings/home", url.Values{"identity": {fmt.Sprint(p.Door.ID)}}).Wants(t, http.StatusConflict,
 		"cannot be your home")
 	p.Post("/settings/home", url.Values{"identity": {fmt.Sprint(off.ID)}}).Wants(t, http.StatusConflict)
 	for _, bad := range []string{"", "x", "-1", "999"} {
 		p.Post("/settings/home", url.Values{"identity": {bad}}).Wants(t, http.StatusNotFound)
 	}
-	p.Post("/settings/channels/"+fmt.Sprint(wa.ID)+"/unlink", nil).Elsewhere(t, "/settings#channels")
-	after := p.Get("/settings")
+	p.Post("/settings/channels/"+fmt.Sprint(wa.ID)+"/unlink", nil).Elsewhere(t, "/settings/channels")
+	after := p.Get("/settings/channels")
 	after.Wants(t, 200, "Disconnected: WhatsApp (")
 	after.Lacks(t, `action="/settings/channels/`+fmt.Sprint(wa.ID)+"/")
 }
@@ -184,17 +185,17 @@ func TestAgents_areTriedFirst(t *testing.T) {
 		p.Post("/settings/agents", url.Values{"name": {"Mine"}, "key": {key}}).Wants(t, http.StatusUnprocessableEntity,
 			want, `value="Mine"`)
 	}
-	p.Post("/settings/agents", url.Values{"name": {""}, "key": {" good-key "}}).Elsewhere(t, "/settings#channels")
-	page := p.Get("/settings")
+	p.Post("/settings/agents", url.Values{"name": {""}, "key": {" good-key "}}).Elsewhere(t, "/settings/channels")
+	page := p.Get("/settings/channels")
 	page.Wants(t, 200, "WhatsApp agent", "since 31 January 2026, 14:40")
 	page.Lacks(t, "good-key")
 	if f.agents.keys[1] != "good-key" {
 		t.Errorf("kept %q", f.agents.keys[1])
 	}
 	f.Bob.SignedIn().Post("/settings/agents/1/remove", nil).Wants(t, http.StatusNotFound)
-	p.Post("/settings/agents/1/remove", nil).Elsewhere(t, "/settings#channels")
+	p.Post("/settings/agents/1/remove", nil).Elsewhere(t, "/settings/channels")
 	p.Post("/settings/agents/1/remove", nil).Wants(t, http.StatusNotFound)
-	p.Get("/settings").Lacks(t, "since 31 January 2026")
+	p.Get("/settings/channels").Lacks(t, "since 31 January 2026")
 	f.told(p, "added the WhatsApp agent")
 }
 
@@ -220,8 +221,8 @@ func TestAPIKeys_shownOnce(t *testing.T) {
 	}
 	p.Post("/settings/keys", url.Values{"name": {"x"}, "scope": {"admin"}}).Wants(t, http.StatusBadRequest)
 	p.Post("/settings/keys", url.Values{"name": {"x"}, "scope": {"nonsense"}}).Wants(t, http.StatusBadRequest)
-	p.Get("/settings").Lacks(t, "do what only the owner may")
-	f.Ana.SignedIn().Get("/settings").Wants(t, 200, "do what only the owner may")
+	p.Get("/settings/keys").Lacks(t, "do what only the owner may")
+	f.Ana.SignedIn().Get("/settings/keys").Wants(t, 200, "do what only the owner may")
 	a := p.Post("/settings/keys", url.Values{"name": {"Open WebUI"}, "scope": {"read", "chat"}})
 	a.Wants(t, 200, "This is the key for “Open WebUI”", "http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/mcp")
 	secret := a.Between(t, `<output id="secret">`, "<")
@@ -231,10 +232,10 @@ func TestAPIKeys_shownOnce(t *testing.T) {
 	if u.ID != p.User.ID || !k.Allows(core.CanTalk) || !k.Allows(core.CanRead) || k.Allows(core.CanMemory) {
 		t.Errorf("got %+v of %d", k, u.ID)
 	}
-	page := p.Get("/settings")
+	page := p.Get("/settings/keys")
 	page.Wants(t, 200, "Open WebUI", k.Hint+"…", "write messages, read and search the conversation", "last used never")
 	page.Lacks(t, secret)
-	p.Post("/settings/keys/"+fmt.Sprint(k.ID)+"/revoke", nil).Elsewhere(t, "/settings#keys")
+	p.Post("/settings/keys/"+fmt.Sprint(k.ID)+"/revoke", nil).Elsewhere(t, "/settings/keys")
 	if _, _, err := f.Store.APIKey(f.Context, client.Hash(secret)); !errors.Is(err, core.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
@@ -249,16 +250,16 @@ func TestSessions_seenAndEnded(t *testing.T) {
 	r := phone.Request(http.MethodPost, "/signin", strings.NewReader(url.Values{"code": {phone.Code()}}.Encode()))
 	r.Header.Set("User-Agent", "Mozilla/5.0 (iPhone; CPU iPhone OS 18_2) AppleWebKit/605 Version/18.2 Safari/604")
 	phone.Do(r).Wants(t, http.StatusSeeOther)
-	p.Get("/settings").Wants(t, 200, "Safari on iPhone", "this one", "Sign out everywhere")
+	p.Get("/settings/sessions").Wants(t, 200, "Safari on iPhone", "this one", "Sign out everywhere")
 	all, err := f.Store.Sessions(f.Context, p.User.ID, f.Clock.Now())
 	f.Must(err)
 	i := slices.IndexFunc(all, func(s store.Session) bool { return strings.Contains(s.Browser, "iPhone") })
 	f.Bob.SignedIn().Post("/settings/sessions/"+fmt.Sprint(all[i].ID)+"/end", nil).Wants(t, http.StatusNotFound)
-	phone.Get("/settings").Wants(t, 200)
-	p.Post("/settings/sessions/"+fmt.Sprint(all[i].ID)+"/end", nil).Elsewhere(t, "/settings#sessions")
-	phone.Get("/settings").Wants(t, http.StatusUnauthorized)
-	p.Get("/settings").Lacks(t, "iPhone")
-	p.Get("/settings").Lacks(t, "created in a browser")
+	phone.Get("/settings/sessions").Wants(t, 200)
+	p.Post("/settings/sessions/"+fmt.Sprint(all[i].ID)+"/end", nil).Elsewhere(t, "/settings/sessions")
+	phone.Get("/settings/sessions").Wants(t, http.StatusUnauthorized)
+	p.Get("/settings/sessions").Lacks(t, "iPhone")
+	p.Get("/settings/sessions").Lacks(t, "created in a browser")
 	operators, _, err := client.NewKey(rand.Reader, p.User, "of the command line", []string{"read"}, f.Clock.Now())
 	f.Must(err)
 	operators, err = f.Store.AddAPIKey(f.Context, operators)
@@ -266,33 +267,33 @@ func TestSessions_seenAndEnded(t *testing.T) {
 	for range 2 {
 		p.Post("/settings/keys", url.Values{"name": {"of a thief"}, "scope": {"read"}}).Wants(t, 200)
 	}
-	p.Get("/settings").Wants(t, 200, "created in a browser: of a thief, of a thief</span>")
+	p.Get("/settings/sessions").Wants(t, 200, "created in a browser: of a thief, of a thief</span>")
 	p.Post("/settings/sessions/end", url.Values{"keys": {"1"}}).Wants(t, 200, "You are signed out")
 	left, err := f.Store.APIKeys(f.Context, p.User.ID)
 	if f.Must(err); len(left) != 1 || left[0].ID != operators.ID {
 		t.Errorf("%+v are left", left)
 	}
-	p.Get("/settings").Wants(t, http.StatusUnauthorized)
-	f.Bob.Get("/settings").Wants(t, 200)
+	p.Get("/settings/sessions").Wants(t, http.StatusUnauthorized)
+	f.Bob.Get("/settings/sessions").Wants(t, 200)
 }
 
 func TestUsage_againstTheBudget(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t)
 	p := f.Ana.SignedIn()
-	p.Get("/settings").Wants(t, 200, "Nothing was used in January 2026.", "Today: 0 of 5,000 tokens.")
+	p.Get("/settings/usage").Wants(t, 200, "Nothing was used in January 2026.", "Today: 0 of 5,000 tokens.")
 	p.Spends("2026-01-31", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 3000, Cached: 1000, Completion: 500}))
 	p.Spends("2026-01-02", core.SpentOn(core.ForSummary, "small", core.Usage{Prompt: 1000}))
 	p.Spends("2025-12-31", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 777777})) // of another month
 	f.Bob.Spends("2026-01-31", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 999999}))
-	a := p.Get("/settings")
+	a := p.Get("/settings/usage")
 	a.Wants(t, 200, "Today: 3,500 of 5,000 tokens.", "1 January", "31 January", "4,500 tokens in 2 calls: &lt; 0.01\u00a0EUR, in part unknown.",
 		`<td class="n">1</td><td class="n">3,000</td><td class="n">1,000</td><td class="n">500</td></tr>`, "price unknown",
 		"<title>Today, Answers: 3,500</title>", `class="limit" d="M0 0.00h310"`,
 		`<rect class="c0" x="301" y="30.00" width="8" height="70.00">`, `<rect class="c2" x="11" `)
 	a.Lacks(t, "777,777", "999,999")
 	f.room.TokensPerDay = 0
-	p.Get("/settings").Wants(t, 200, "Today: 3,500 tokens.")
+	p.Get("/settings/usage").Wants(t, 200, "Today: 3,500 tokens.")
 }
 
 func TestUsage_ofAnotherMonth(t *testing.T) {
@@ -301,14 +302,14 @@ func TestUsage_ofAnotherMonth(t *testing.T) {
 	p := f.Ana.SignedIn()
 	p.Spends("2025-12-31", core.SpentOn(core.ForTask, "large", core.Usage{Prompt: 1_000_000, Completion: 500_000}))
 	p.Spends("2026-01-01", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 777_777}))
-	a := p.Get("/settings?month=2025-12")
-	a.Wants(t, 200, "1,500,000 tokens in 1 call", "3.00\u00a0EUR", `rel="prev" href="/settings?month=2025-11#usage"`,
-		`rel="next" href="/settings?month=2026-01#usage"`, "<b>December 2025</b>")
+	a := p.Get("/settings/usage?month=2025-12")
+	a.Wants(t, 200, "1,500,000 tokens in 1 call", "3.00\u00a0EUR", `rel="prev" href="/settings/usage?month=2025-11"`,
+		`rel="next" href="/settings/usage?month=2026-01"`, "<b>December 2025</b>")
 	a.Lacks(t, "777,777")
-	p.Get("/settings?month=2025-11").Wants(t, 200, "Nothing was used in November 2025.")
+	p.Get("/settings/usage?month=2025-11").Wants(t, 200, "Nothing was used in November 2025.")
 	for _, wrong := range []string{"2026-02", "1999-01", "x"} { // the current month instead
-		a := p.Get("/settings?month=" + wrong)
-		a.Wants(t, 200, "777,777", `rel="prev" href="/settings?month=2025-12#usage"`)
+		a := p.Get("/settings/usage?month=" + wrong)
+		a.Wants(t, 200, "777,777", `rel="prev" href="/settings/usage?month=2025-12"`)
 		a.Lacks(t, `rel="next"`)
 	}
 }
@@ -324,7 +325,7 @@ func TestUsage_withOtherModels(t *testing.T) {
 	p := f.Ana.SignedIn()
 	p.Spends("2026-01-30", core.SpentOn(core.ForAnswer, "large", core.Usage{Prompt: 4_000_000, Cached: 3_000_000, Completion: 500_000}))
 	p.Spends("2026-01-30", core.SpentOn(core.ForSummary, "mini", core.Usage{Prompt: 8_000_000}))
-	p.Get("/settings").Wants(t, 200, "With another model",
+	p.Get("/settings/usage").Wants(t, 200, "With another model",
 		`<bdi>large</bdi></th><td class="n">3.30`+"\u00a0EUR</td>",        // 1 + 0.3 + 2
 		`<bdi>mini (cheap)</bdi></th><td class="n">2.00`+"\u00a0USD</td>", // 1 + 1; no price for the cache of its own
 		`<bdi>qwen (home)</bdi></th><td class="n">price unknown</td>`)
@@ -429,9 +430,9 @@ func TestAccountDeletion_allIsDeleted(t *testing.T) {
 	f := newOffice(t)
 	f.Ana.SignedIn().Post("/settings/delete", url.Values{"word": {"DELETE"}}).Wants(t, http.StatusConflict,
 		"You run this gateway")
-	f.Ana.Get("/settings").Wants(t, 200, "stop the gateway and delete its data folder")
+	f.Ana.Get("/settings/data").Wants(t, 200, "stop the gateway and delete its data folder")
 	p := f.Bob.SignedIn()
-	p.Get("/settings").Wants(t, 200, "Type DELETE to confirm")
+	p.Get("/settings/data").Wants(t, 200, "Type DELETE to confirm")
 	for _, word := range []string{"", "yes", "DELETE ALL"} {
 		p.Post("/settings/delete", url.Values{"word": {word}}).Wants(t, http.StatusUnprocessableEntity,
 			"Type DELETE to delete everything.")
@@ -446,5 +447,5 @@ func TestAccountDeletion_allIsDeleted(t *testing.T) {
 		!slices.Equal(f.gone, []core.UserID{p.User.ID}) {
 		t.Errorf("got %v, gone %v", err, f.gone)
 	}
-	p.Get("/settings").Wants(t, http.StatusUnauthorized)
+	p.Get("/settings/data").Wants(t, http.StatusUnauthorized)
 }

@@ -124,9 +124,9 @@ func (r *Room) traceLink(v *web.Visit, kind string, id int64) (traceLink, bool) 
 	case "items", "themes", "index of item":
 		return traceLink{"/memory?archived=1", say(v.Lang).Memory.Title}, true
 	case "sessions":
-		return traceLink{"/settings#sessions", w.Sessions}, true
+		return traceLink{"/settings/sessions", w.Sessions}, true
 	case "api_keys":
-		return traceLink{"/settings#keys", w.Keys}, true
+		return traceLink{"/settings/keys", w.Keys}, true
 	}
 	return traceLink{}, false
 }

@@ -11,15 +11,16 @@ import (
 // each with one click. Nobody sees or removes those of others.
 func TestStanding_listedAddedRemoved(t *testing.T) {
 	t.Parallel()
-	for _, page := range []string{"/memory", "/settings"} {
+	for _, page := range []string{"/memory", "/settings/standing"} {
 		t.Run(strings.TrimPrefix(page, "/"), func(t *testing.T) {
 			t.Parallel()
 			f := newOffice(t)
 			p := f.Ana.SignedIn()
 			p.Get(page).Wants(t, 200, "Instructions for every answer", `action="/memory/standing"`, `name="next" value="`+page+`"`)
+			back := strings.Replace(page, "/memory", "/memory#standing", 1)
 			add := func(text string) { // a form with one field
 				t.Helper()
-				p.Post("/memory/standing", url.Values{"text": {text}, "next": {page}}).Elsewhere(t, page+"#standing")
+				p.Post("/memory/standing", url.Values{"text": {text}, "next": {page}}).Elsewhere(t, back)
 			}
 			add("answer in <one> sentence")
 			p.Get(page).Wants(t, 200, "answer in &lt;one&gt; sentence", "It applies from the next answer.")
@@ -38,7 +39,7 @@ func TestStanding_listedAddedRemoved(t *testing.T) {
 				http.StatusNotFound {
 				t.Errorf("another user's: got status %d", got.Status)
 			}
-			p.Post("/memory/standing/"+id+"/remove", url.Values{"next": {page}}).Elsewhere(t, page+"#standing")
+			p.Post("/memory/standing/"+id+"/remove", url.Values{"next": {page}}).Elsewhere(t, back)
 			left := p.Get(page)
 			left.Wants(t, 200, "It no longer applies.", "Answer in one sentence!")
 			left.Lacks(t, "&lt;one&gt;")

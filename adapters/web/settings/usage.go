@@ -48,10 +48,10 @@ func (m month) through() string { return m.label(m.days() - 1) }
 type monthNav struct{ Name, Before, After, BeforeURL, AfterURL string }
 
 // nav returns the links to the months beside one: to earlier ones as far as there can be usage since a time, to later
-// ones up to the current one. page is an address without a query, whose section is #usage.
+// ones up to the current one. page is an address without a query.
 func (m month) nav(v *web.Visit, page string, since time.Time, used bool) monthNav {
 	link := func(to time.Time) (name, address string) {
-		return times.MonthYear(to, v.Lang), page + "?" + url.Values{"month": {to.Format(monthLabel)}}.Encode() + "#usage"
+		return times.MonthYear(to, v.Lang), page + "?" + url.Values{"month": {to.Format(monthLabel)}}.Encode()
 	}
 	out := monthNav{Name: times.MonthYear(m.begin, v.Lang)}
 	if used || m.begin.After(since) {
@@ -98,7 +98,7 @@ func colour(p core.Purpose) int {
 
 func (r *Room) fillUsage(v *web.Visit, page *settingsView) error {
 	w := say(v.Lang).Usage
-	u, err := r.usageOf(v, v.User, "/settings")
+	u, err := r.usageOf(v, v.User, "/settings/usage")
 	if err != nil {
 		return err
 	}
@@ -260,7 +260,7 @@ func (r *Room) adminUsage(v *web.Visit, called func(core.UserID) string) (adminU
 	if err != nil {
 		return adminUsage{}, nil, fmt.Errorf("add up usage: %w", err)
 	}
-	page := adminUsage{Month: m.nav(v, "/admin", v.User.CreatedAt, len(bills) > 0), None: len(bills) == 0, Free: !r.priced()}
+	page := adminUsage{Month: m.nav(v, "/admin/usage", v.User.CreatedAt, len(bills) > 0), None: len(bills) == 0, Free: !r.priced()}
 	turns := map[core.UserID]int{}
 	for _, d := range used {
 		turns[d.User] += d.Turns

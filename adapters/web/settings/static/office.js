@@ -48,16 +48,4 @@
       if (answer?.status === 200) arrives.hidden = false;
     }, 2000);
   }
-  // The visible section is marked in the list of sections.
-  const links = [...document.querySelectorAll(".side a[href^='#']")];
-  const parts = links.map((a) => document.getElementById(a.hash.slice(1))).filter(Boolean);
-  if (parts.length) {
-    const mark = () => {
-      const end = innerHeight + scrollY >= document.documentElement.scrollHeight - 4;
-      const here = end ? parts.at(-1) : parts.findLast((p) => p.getBoundingClientRect().top < 140) || parts[0];
-      links.forEach((a) => (a.hash === "#" + here.id ? a.setAttribute("aria-current", "true") : a.removeAttribute("aria-current")));
-    };
-    addEventListener("scroll", mark, { passive: true });
-    mark();
-  }
 })();
