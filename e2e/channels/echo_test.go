@@ -100,11 +100,11 @@ func TestChannels_onePackageAndOneLine(t *testing.T) {
 
 	eve := w.UserOf("echo", "eve")
 	v := g.NewGuest(w.SignInCode(eve))
-	_, page := v.Get("/settings")
+	_, page := v.Get("/settings/channels")
 	e2etest.Contains(t, "the settings", page, "Echo &amp; Sons")
 	_, page = v.Post("/settings/channels/link", url.Values{})
 	e2etest.Contains(t, "the page of links", page, "https://echo.example/echo_bot?text=%2Flink%20", "echo_bot")
-	_, page = g.NewGuest(w.SignInCode("owner")).Get("/admin")
+	_, page = g.NewGuest(w.SignInCode("owner")).Get("/admin/channels")
 	e2etest.Contains(t, "the owner's page", page, "Echo &amp; Sons")
 
 	w.MergesEcho(t, g, service)

@@ -239,7 +239,7 @@ func TestAccountDeletion_killedAfterTheYesIsWhole(t *testing.T) {
 				f.G.Died()
 				f.G = f.Start()
 				v.G = f.G
-				if r, body := v.Get("/settings"); r.StatusCode != http.StatusOK || !strings.Contains(body, "Delete everything") {
+				if r, body := v.Get("/settings/data"); r.StatusCode != http.StatusOK || !strings.Contains(body, "Delete everything") {
 					t.Errorf("after the crash: %s", r.Status)
 				}
 				now := f.Rows(f.User)

@@ -50,11 +50,13 @@ func TestLanguage_german(t *testing.T) {
 	}
 	v := g.NewGuest(link[1])
 	for path, want := range map[string][]string{
-		"/":         {`lang="de"`, "Gedächtnis", "Zusammenfassung des Tages (Heute)", "Nachricht schreiben"},
-		"/settings": {"Einstellungen", "Zusammenfassungen der Tage", `<option value="de" selected>Deutsch`, "Alles löschen"},
-		"/memory":   {"Gedächtnis", "Noch ist nichts gemerkt"},
-		"/threads":  {"Noch keine Threads"},
-		"/admin":    {"Hier ist nichts"},
+		"/":                   {`lang="de"`, "Gedächtnis", "Zusammenfassung des Tages (Heute)", "Nachricht schreiben"},
+		"/settings":           {"Einstellungen", `<option value="de" selected>Deutsch`},
+		"/settings/assistant": {"Zusammenfassungen der Tage"},
+		"/settings/data":      {"Alles löschen"},
+		"/memory":             {"Gedächtnis", "Noch ist nichts gemerkt"},
+		"/threads":            {"Noch keine Threads"},
+		"/admin":              {"Hier ist nichts"},
 	} {
 		_, body := v.Get(path)
 		for _, s := range want {

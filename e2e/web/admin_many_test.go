@@ -36,10 +36,10 @@ func TestAdmin_manyPeople(t *testing.T) {
 			}
 		}
 	}
-	page("/admin", "1 to 50 of 20,00", `rel="next" href="/admin?page=1&amp;who=#users"`, "Person 1049")
-	page("/admin?page=400", "Person 21000", `rel="prev"`)
-	page("/admin?page=99999&who=", "Person 21000")
-	page("/admin?who=person+20999", "Person 20999")
-	page("/admin?who=%2320998", "Person 20998")
-	page("/admin?who=nobody+at+all", "Nobody has this name.")
+	page("/admin/users", "1 to 50 of 20,00", `rel="next" href="/admin/users?page=1&amp;who="`, "Person 1049")
+	page("/admin/users?page=400", "Person 21000", `rel="prev"`)
+	page("/admin/users?page=99999&who=", "Person 21000")
+	page("/admin/users?who=person+20999", "Person 20999")
+	page("/admin/users?who=%2320998", "Person 20998")
+	page("/admin/users?who=nobody+at+all", "Nobody has this name.")
 }

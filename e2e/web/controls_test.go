@@ -135,7 +135,7 @@ func globbed(pattern, text string) bool {
 
 // beyond lists controls that no test operates, with the reason.
 var beyond = map[string]string{
-	`<a class="button" href="/settings#data">`:                 "it is shown where a deletion broke off",
+	`<a class="button" href="/settings/data">`:                 "it is shown where a deletion broke off",
 	`<a class="button primary big" href="*" rel="noreferrer">`: "its page goes on by itself",
 	`<button class="button" aria-label="*: *">`:                "it is shown where a server of models has its usual port",
 }

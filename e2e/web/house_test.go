@@ -302,9 +302,16 @@ func (v *house) places() []string {
 	own := v.l.Lines(fmt.Sprintf(newest+` AND redacted = 0`, "user"))[0]
 	said := v.l.Lines(fmt.Sprintf(newest, "assistant"))[0]
 	out := []string{"/", "/day/2026-10-24", "/day/2026-10-24/history", "/days", "/search", "/search?q=harbour&who=me",
-		"/threads", "/memory", "/memory?page=1", "/settings", "/admin", "/admin?page=1", "/admin/audit",
+		"/threads", "/memory", "/memory?page=1", "/admin/users?page=1", "/admin/audit",
 		"/admin/audit?before=1260000-1-101260", "/commands", "/nothing/here", "/m/" + said + "/why",
 		"/day/2026-10-25?before=60", "/day/2026-10-20"}
+	for _, section := range []string{"profile", "assistant", "standing", "channels", "services", "embeddings", "keys", "sessions",
+		"usage", "data"} {
+		out = append(out, "/settings/"+section)
+	}
+	for _, section := range []string{"requests", "users", "channels", "deliveries", "jobs", "usage", "kept", "check"} {
+		out = append(out, "/admin/"+section)
+	}
 	for _, act := range []string{"edit", "unsend", "forget", "remember", "earlier"} {
 		out = append(out, "/m/"+own+"/"+act)
 	}

@@ -35,7 +35,7 @@ func TestAccountDeletion_onThePage(t *testing.T) {
 		if before["messages"] < 20_000 || len(before) < 15 {
 			t.Fatalf("she has only %v", before)
 		}
-		p.Open("/settings")
+		p.Open("/settings/data")
 		p.Sees("#data", "5 attachments")
 		p.Press(".danger-zone", "Delete everything")
 		p.Fill("#word", "DELETE")
@@ -196,12 +196,11 @@ func TestAccountDeletion_pagesForEverybody(t *testing.T) {
 				t.Errorf("%s in %s: %s", page, look.language, said)
 			}
 		}
-		p.Open("/settings")
-		e2etest.Js[chromedp.Void](p,
-			"document.querySelectorAll('.office-main > section:not(#data)').forEach((x) => x.remove()); document.querySelector('.danger-zone details').open = true")
+		p.Open("/settings/data")
+		e2etest.Js[chromedp.Void](p, "document.querySelector('.danger-zone details').open = true")
 		see("data")
 		for page, text := range map[string]string{"traces-found": e2etest.SecretWord, "traces-none": look.nobody} {
-			p.Open("/settings")
+			p.Open("/settings/data")
 			p.Fill("#trace", text)
 			p.Click(".left-of button")
 			p.Comes("document.querySelector('.found')")

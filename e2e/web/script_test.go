@@ -90,7 +90,7 @@ func TestWeb_runsNoWrittenScript(t *testing.T) {
 	day := h.l.Lines(`SELECT label FROM segments ORDER BY id DESC LIMIT 1`)[0]
 	first := h.l.Lines(`SELECT id FROM messages WHERE role = 'assistant' AND kind = 'chat' ORDER BY id LIMIT 1`)[0]
 	paths := []string{"/", "/day/" + day, "/day/" + day + "/history", "/threads", "/memory", "/memory?archived=1&q=pwned",
-		"/settings", "/admin", "/days", "/m/" + first, "/m/" + first + "/why", "/m/" + first + "/remember",
+		"/settings", "/settings/channels", "/settings/data", "/admin", "/admin/users", "/days", "/m/" + first, "/m/" + first + "/why", "/m/" + first + "/remember",
 		"/m/" + first + "/forget", "/search?q=pwned&scope=all", "/day/" + url.PathEscape(h.texts[7])}
 	for n, text := range h.texts {
 		q := url.QueryEscape(text)

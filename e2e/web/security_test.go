@@ -256,7 +256,7 @@ func TestWeb_findsNoIDsOfOthers(t *testing.T) {
 		if r, _ := eve.Get("/admin"); r.StatusCode != http.StatusNotFound {
 			t.Errorf("the owner's page: %s", r.Status)
 		}
-		for _, path := range []string{"/", "/search?q=secret&scope=all", "/memory", "/settings", "/threads", "/admin",
+		for _, path := range []string{"/", "/search?q=secret&scope=all", "/memory", "/settings", "/settings/keys", "/settings/channels", "/threads", "/admin", "/admin/users",
 			"/api/v1/conversation/search?query=secret", "/api/v1/memory?query=secret"} {
 			if _, body := eve.Get(path); regexp.MustCompile(`secret (\d|thread|item)|>secret`).MatchString(body) {
 				t.Errorf("%s shows it", path)

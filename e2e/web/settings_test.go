@@ -35,9 +35,10 @@ func TestSettings_ownerSetsThingsUp(t *testing.T) {
 		!strings.Contains(got[0], `"Asia/Tokyo"`) || !strings.Contains(got[0], `"fr"`) {
 		t.Errorf("got %s", got)
 	}
-	p.Open("/admin")
+	p.Open("/admin/kept")
 	p.Sees("#kept", "La base de données occupe")
 	p.Sees("#kept", "sauvegardes")
+	p.Open("/admin/channels")
 	p.Press("#channels", "Vérifier ce canal")
 	p.Sees("h1", "Configuration")
 	p.Sees(".finding", "telegram")

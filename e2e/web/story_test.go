@@ -244,7 +244,7 @@ func (v *visitor) searches() {
 // embeds tries an embedding endpoint, and saves it once the page has shown how much it will embed.
 func (v *visitor) embeds() {
 	v.T.Helper()
-	v.Allow("422").Open("/settings")
+	v.Allow("422").Open("/settings/embeddings")
 	v.Fill("#model", "emulated-embeddings")
 	v.Fill("#base_url", "http://127.0.0.1:1/v1")
 	v.Fill("#dimensions", "256")
@@ -274,7 +274,7 @@ func (v *visitor) letsIn() {
 		"language_code": "en"}
 	v.Telegram.Offer(map[string]any{"message": m})
 	asked := v.Town.Sent(e2etest.Bob, 1)[0].Text
-	v.Open("/admin")
+	v.Open("/admin") // where what needs attention is first
 	v.Sees(".request", "Bob")
 	if code := v.Text(".request .big-code"); !strings.Contains(asked, code) {
 		v.T.Errorf("Bob was shown %q, the page shows %s", asked, code)
@@ -285,6 +285,7 @@ func (v *visitor) letsIn() {
 	if last := all[len(all)-1].Text; !strings.Contains(last, "echo: May I come in?") {
 		v.T.Errorf("Bob got %q", last)
 	}
+	v.Open("/admin/users")
 	v.Sees("#users", "Bob")
 }
 
@@ -293,7 +294,7 @@ func (v *visitor) signsOut() {
 	v.T.Helper()
 	phone := v.g.NewTab(v.T).Allow("401")
 	phone.SignIn(v.WebLink())
-	v.Allow("401").Open("/settings")
+	v.Allow("401").Open("/settings/sessions")
 	v.Sees("#sessions", "this one")
 	v.Press("#sessions", "Sign out everywhere…")
 	v.Press("#sessions .sure-form", "Sign out everywhere")

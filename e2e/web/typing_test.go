@@ -118,7 +118,7 @@ func TestFields_keepWhatIsTooLong(t *testing.T) {
 		path, field string
 		most        int
 	}{{"/search", "#q", 500}, {"/threads", "#title", 200}, {"/memory", "#wish", 1000}, {"/settings", "#name", 80},
-		{"/settings", "#trace", 500}} {
+		{"/settings/data", "#trace", 500}} {
 		v.Open(one.path)
 		v.Fill(one.field, strings.Repeat("é", one.most+7))
 		v.keys("Enter")

@@ -92,7 +92,7 @@ func TestModel_othersAreInTheSettings(t *testing.T) {
 		}
 	})
 	p := w.Ana.SignedIn()
-	p.Get("/").Wants(t, 200, `<p class="model">Model: large · <a href="/settings#assistant">Change</a></p>`)
+	p.Get("/").Wants(t, 200, `<p class="model">Model: large · <a href="/settings/assistant">Change</a></p>`)
 	if _, err := w.Gate.Act(w.Context, p.User.ID, effect.SetSettings{Settings: core.Settings{Model: "home"}}); err != nil {
 		t.Fatal(err)
 	}

@@ -48,4 +48,6 @@
       if (answer?.status === 200) arrives.hidden = false;
     }, 2000);
   }
+  // On a narrow screen the list of sections begins at the one shown.
+  document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 })();
