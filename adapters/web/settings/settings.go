@@ -24,7 +24,8 @@ func (r *Room) settingsRoutes() []web.Route {
 		{Pattern: "POST /settings/profile", Serve: r.setProfile},
 		{Pattern: "POST /settings/assistant", Serve: r.setAssistant},
 		{Pattern: "POST /settings/allowed", Serve: r.endAllowed},
-	}, r.linkRoutes(), r.serviceRoutes(), r.embeddingRoutes(), r.keyRoutes(), r.dataRoutes())
+	}, r.linkRoutes(), r.serviceRoutes(), r.embeddingRoutes(), r.keyRoutes(), r.pushRoutes(),
+		r.dataRoutes())
 }
 
 type section struct{ ID, Name string }
@@ -58,6 +59,7 @@ type settingsView struct {
 	Meaning                                meaningView
 	Keys                                   keysView
 	Sessions                               []shownSession
+	Push                                   pushView
 
 	BrowserKeys string // names of keys that were made in a browser
 	SessionDays int    // life of a session after its last use
@@ -87,7 +89,7 @@ func toSection(v *web.Visit, page string, all []section) error {
 func (r *Room) settingsSections(v *web.Visit) []section {
 	w := say(v.Lang).Settings
 	return []section{{"profile", w.Profile}, {"assistant", w.Assistant}, {"standing", say(v.Lang).Standing.Title},
-		{"channels", w.Channels}, {"embeddings", w.Meaning}, {"keys", w.Keys}, {"sessions", w.Sessions},
+		{"channels", w.Channels}, {"notifications", w.Push}, {"embeddings", w.Meaning}, {"keys", w.Keys}, {"sessions", w.Sessions},
 		{"usage", w.Usage}, {"data", w.Data}}
 }
 
@@ -107,7 +109,7 @@ func (r *Room) showSettings(v *web.Visit, status int, page settingsView) error {
 		return err
 	}
 	for _, fill := range []func(*web.Visit, *settingsView) error{r.fillChoices, r.fillLinks, r.fillServices, r.fillMeaning, r.fillKeys,
-		r.fillSessions, r.fillUsage, r.fillData} {
+		r.fillSessions, r.fillPush, r.fillUsage, r.fillData} {
 		if err := fill(v, &page); err != nil {
 			return err
 		}

@@ -46,6 +46,7 @@ type office struct {
 	health map[string]error
 	found  []core.Finding
 	setup  fakeSetup
+	push   *fakePush
 	gone   []core.UserID
 	leaves func(ctx context.Context, user core.UserID, tell func(people.Deletion)) (left []string, err error)
 }
@@ -107,6 +108,8 @@ func (f *office) options(t *testing.T, w *webtest.World) Options {
 		}}
 	o.Engine = f.engine
 	o.Services = connecting(w)
+	f.push = &fakePush{Store: st}
+	o.Push = f.push
 	return o
 }
 
