@@ -38,12 +38,12 @@ type Pushes struct {
 
 	mu     sync.Mutex
 	status int // of answers; 0: 201
-	got    []Pushed
+	got    []Notification
 	signed string // the gateway's public key of the first request
 }
 
-// Pushed is a decrypted notification with what its request asked of the service.
-type Pushed struct {
+// Notification is a decrypted notification with what its request asked of the service.
+type Notification struct {
 	Body, Path, Tag     string
 	TTL, Urgency, Topic string
 }
@@ -62,7 +62,7 @@ func NewPushes(t *testing.T) *Pushes {
 	return p
 }
 
-// Stub returns a script by which a page subscribes here: a headless browser reaches no push service.
+// Stub returns a script by which a page subscribes here: a headless browser asks nobody and reaches no push service.
 func (p *Pushes) Stub() string {
 	return fmt.Sprintf(`(() => {
 	if (!("PushManager" in window)) return;
@@ -70,6 +70,8 @@ func (p *Pushes) Stub() string {
 	const keys = { p256dh: %q, auth: %q };
 	const one = (key) => ({ endpoint: %q, options: { applicationServerKey: bytes(key) }, getKey: (name) => bytes(keys[name]),
 		unsubscribe: async () => { localStorage.removeItem("subscribed"); return true; } });
+	Notification.requestPermission = async () => "granted";
+	Object.defineProperty(Notification, "permission", { configurable: true, get: () => "granted" });
 	PushManager.prototype.subscribe = async (o) => {
 		if (!o.userVisibleOnly) throw new Error("userVisibleOnly is missing");
 		localStorage.setItem("subscribed", o.applicationServerKey);
@@ -93,14 +95,14 @@ func (p *Pushes) Answer(status int) {
 }
 
 // Got returns the notifications so far, also refused ones.
-func (p *Pushes) Got() []Pushed {
+func (p *Pushes) Got() []Notification {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.got)
 }
 
 // Next waits for the n-th notification, from 1.
-func (p *Pushes) Next(n int, g *Gateway) Pushed {
+func (p *Pushes) Next(n int, g *Gateway) Notification {
 	p.t.Helper()
 	for deadline := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {
 		if got := p.Got(); len(got) >= n {
@@ -113,7 +115,7 @@ func (p *Pushes) Next(n int, g *Gateway) Pushed {
 
 func (p *Pushes) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	out := Pushed{TTL: r.Header.Get("TTL"), Urgency: r.Header.Get("Urgency"), Topic: r.Header.Get("Topic")}
+	out := Notification{TTL: r.Header.Get("TTL"), Urgency: r.Header.Get("Urgency"), Topic: r.Header.Get("Topic")}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil {

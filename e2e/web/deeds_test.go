@@ -63,7 +63,7 @@ var rings = []deed{
 	{"", "?#promises:not([open]) > summary | #promises form[action$=cancel] button", "!" + says("#promises", "ring the bell"), false},
 	{"/settings", "#notifications input[name=texts] | #notifications form[data-push] .button",
 		fresh(says("#notifications .rows", "shows the text")), true},
-	{"", "#notifications form[action$=texts] input | #notifications form[action$=texts] .button",
+	{"", "#notifications form[action$=texts] [name=texts] | #notifications form[action$=texts] .button",
 		fresh(says("#notifications .rows", "only says")), false},
 	{"", "#notifications form[action$=test] button", toast("on its way"), false},
 	{"", "#notifications form[action$=off] button", gone("#notifications .rows"), false},

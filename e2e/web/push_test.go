@@ -4,17 +4,13 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/cdproto/serviceworker"
 	"github.com/chromedp/chromedp"
 
 	"github.com/everthread/everthread/e2e/e2etest"
@@ -24,9 +20,6 @@ import (
 type subscriber struct {
 	*visitor
 	pushes *e2etest.Pushes
-
-	mu           sync.Mutex
-	registration serviceworker.RegistrationID
 }
 
 // newSubscriber signs the owner in, and turns notifications on in the settings.
@@ -38,21 +31,17 @@ func newSubscriber(t *testing.T, database string) *subscriber {
 	s := &subscriber{pushes: e2etest.NewPushes(t)}
 	s.visitor = &visitor{Week: w, g: w.Start(), l: w.Ledger()}
 	s.Tab = s.g.NewTab(t).Allow("net::ERR")
-	e2etest.Must(t, chromedp.Listen(s.Ctx, func(event any) {
-		if e, ok := event.(*serviceworker.EventWorkerRegistrationUpdated); ok {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			for _, r := range e.Registrations {
-				s.registration = r.RegistrationID
-			}
-		}
-	}))
-	s.Do(e2etest.Command(serviceworker.Enable, cdp.Empty{}), e2etest.Command(page.AddScriptToEvaluateOnNewDocument,
-		page.AddScriptToEvaluateOnNewDocumentParams{Source: s.pushes.Stub()}))
+	takesNotifications(s.Tab, s.pushes)
 	s.SignIn(s.g.WebCode())
 	s.Comes("navigator.serviceWorker.controller")
 	s.turnsOn()
 	return s
+}
+
+// takesNotifications prepares a tab whose person allows notifications, and whose browser subscribes at a service.
+func takesNotifications(p *e2etest.Tab, from *e2etest.Pushes) {
+	p.T.Helper()
+	p.Do(e2etest.Command(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: from.Stub()}))
 }
 
 func (s *subscriber) turnsOn() {
@@ -60,6 +49,12 @@ func (s *subscriber) turnsOn() {
 	s.Open("/settings")
 	s.Click("#notifications form[data-push] .button")
 	s.Sees("#notifications .rows", "only says that there is a message")
+}
+
+// promised waits until the list of promises, which may be folded, has a text.
+func promised(p *e2etest.Tab, what string) {
+	p.T.Helper()
+	p.Comes("document.querySelector('#promises').textContent.includes(" + e2etest.Quote(what) + ")")
 }
 
 // goesAway leaves the page, so that none is open.
@@ -75,7 +70,7 @@ func (s *subscriber) reminded(what string) {
 	s.T.Helper()
 	s.Open("/")
 	s.Send("/remind in 2 hours " + what)
-	s.Sees("#promises", what)
+	promised(s.Tab, what)
 	s.goesAway()
 	s.Set(s.Now().Add(2*time.Hour + time.Minute))
 	s.l.Until(`SELECT COUNT(*) FROM messages WHERE kind = 'reminder' AND body LIKE '%`+what+`%'`, 1, s.g)
@@ -97,12 +92,12 @@ func TestPush_reachesADeviceWithoutAPage(t *testing.T) {
 			}
 			s.reminded("water the plants")
 			id := s.l.Lines(`SELECT id FROM messages WHERE kind = 'reminder'`)[0]
-			if got, want := s.pushes.Next(2, s.g), (e2etest.Pushed{Body: "You have a new message.", Path: "m/" + id, Tag: "m" + id,
+			if got, want := s.pushes.Next(2, s.g), (e2etest.Notification{Body: "You have a new message.", Path: "m/" + id, Tag: "m" + id,
 				TTL: "43200", Urgency: "high", Topic: "m" + id}); got != want {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
 			s.Open("/settings")
-			s.Click("#notifications form[action$=texts] input")
+			s.Click("#notifications form[action$=texts] [name=texts]")
 			s.Click("#notifications form[action$=texts] .button")
 			s.Sees("#notifications .rows", "shows the text")
 			s.Open("/")
@@ -150,20 +145,54 @@ func TestPush_staysQuietWhereAnAppRings(t *testing.T) {
 	}
 }
 
-// The service worker shows a notification while no page is looked at, and a later one of the same message replaces it.
+// worker runs the service worker that is served, beside pages and a registration that only note what it does: a headless
+// browser shows no notifications. It resolves to what the events led to.
+const worker = `(async () => {
+	const on = {}, did = [], page = { focused: false, visibilityState: "visible", focus: async () => did.push("focus"),
+		navigate: async (to) => { did.push("navigate " + to); return page; } };
+	let open = [];
+	const self = { addEventListener: (name, f) => { on[name] = f; }, skipWaiting() {},
+		clients: { matchAll: async () => open, claim: async () => {}, openWindow: async (to) => did.push("open " + to) },
+		registration: { scope: "https://home.example/chat/", showNotification: async (title, o) => did.push([title, o.body, o.tag, o.data].join(" | ")),
+			pushManager: { subscribe: async (o) => ({ toJSON: () => ({ endpoint: "https://push.example/" + o.applicationServerKey, keys: { p256dh: "p", auth: "a" } }) }) } } };
+	const fetch = async (to, o) => { did.push([o?.method || "GET", to, o?.body || ""].join(" ")); return { json: async () => ({ key: "k" }) }; };
+	((self, fetch) => { %s })(self, fetch);
+	const event = async (name, e) => { let done; on[name]({ ...e, waitUntil: (p) => { done = p; } }); await done; };
+	const push = (tag) => event("push", { data: { json: () => ({ body: "soup", path: "m/12", tag }) } });
+	const click = () => event("notificationclick", { notification: { data: "m/12", close: () => did.push("close") } });
+	await push("m12");
+	await click();
+	open = [page];
+	await push("m13");
+	await click();
+	page.focused = true;
+	await push("m14");
+	await push("test");
+	page.visibilityState = "hidden";
+	await push("m15");
+	page.navigate = async () => { throw new Error("not controlled"); };
+	await click();
+	await event("pushsubscriptionchange", {});
+	return did.join("\\n");
+})()`
+
+// The service worker shows a notification unless a page is looked at, leads to its message below any path, and renews a
+// subscription.
 func TestPush_isShownByTheServiceWorker(t *testing.T) {
 	t.Parallel()
-	s := newSubscriber(t, "")
-	for _, body := range []string{"a first text", "a second text"} {
-		data, err := json.Marshal(map[string]string{"body": body, "path": "m/1", "tag": "test"})
-		e2etest.Must(t, err)
-		s.mu.Lock()
-		registration := s.registration
-		s.mu.Unlock()
-		s.Do(e2etest.Command(serviceworker.DeliverPushMessage, serviceworker.DeliverPushMessageParams{Origin: s.Base,
-			RegistrationID: registration, Data: string(data)}))
-		s.Comes(fmt.Sprintf(`(navigator.serviceWorker.ready.then(async (x) => { window.notes = await x.getNotifications(); }),
-			window.notes?.length === 1 && window.notes[0].body === %q && window.notes[0].title === "Everthread" && window.notes[0].data === "m/1")`, body))
+	g := e2etest.NewTown(t, "").Start()
+	p := g.NewTab(t)
+	p.SignIn(g.WebCode())
+	p.Comes("navigator.serviceWorker.controller") // a browser takes it
+	_, source := g.Get("/worker.js?lang=en")
+	got := e2etest.Js[string](p, fmt.Sprintf(worker, source))
+	const to = "https://home.example/chat/"
+	want := strings.Join([]string{"Everthread | soup | m12 | m/12", "close", "open " + to + "m/12",
+		"Everthread | soup | m13 | m/12", "close", "focus", "navigate " + to + "m/12",
+		"Everthread | soup | test | m/12", "Everthread | soup | m15 | m/12", "close", "focus", "open " + to + "m/12",
+		"GET " + to + "settings/push/key ", "POST " + to + "settings/push endpoint=https%3A%2F%2Fpush.example%2Fk&p256dh=p&auth=a&keep=1"}, "\n")
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -174,12 +203,12 @@ func TestPush_isOfferedOnce(t *testing.T) {
 	w.Env = append(w.Env, "EVERTHREAD_ALLOW_PRIVATE_URLS=true")
 	g, pushes := w.Start(), e2etest.NewPushes(t)
 	p := g.NewTab(t)
-	p.Do(e2etest.Command(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: pushes.Stub()}))
+	takesNotifications(p, pushes)
 	p.SignIn(g.WebCode())
 	p.Comes("navigator.serviceWorker.controller && document.querySelector('#offer').hidden")
 	p.Send("/remind in 2 hours water the plants")
 	p.Comes("document.querySelector('#offer')?.checkVisibility()")
-	p.Click("#offer input")
+	p.Click("#offer [name=texts]")
 	p.Click("#offer .button.primary")
 	p.Sees("#toast", "Notifications are on")
 	p.Comes("!document.querySelector('#offer')")
@@ -189,6 +218,6 @@ func TestPush_isOfferedOnce(t *testing.T) {
 	p.Comes("!document.querySelector('#notifications .rows')")
 	p.Open("/")
 	p.Send("/remind in 3 hours feed the cat")
-	p.Sees("#promises", "feed the cat")
+	promised(p, "feed the cat")
 	p.Comes("document.querySelector('#offer').hidden && !localStorage.subscribed")
 }
