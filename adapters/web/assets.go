@@ -177,7 +177,7 @@ func (v *Visit) worker() error {
 		}
 		sum.Write(b)
 	}
-	icon, err := v.channel.assets.path("icon-192.png")
+	icon, err := v.asset("icon-192.png")
 	if err != nil {
 		return err
 	}

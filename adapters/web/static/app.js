@@ -401,7 +401,7 @@
     // others catch up when they become visible.
     const letGo = () => { if (stream && document.hidden) { stream.close(); stream = null; } };
     let shown = () => {};
-    const pushes = () => { try { return localStorage.getItem("push") === "on"; } catch { return false; } };
+    const pushes = () => browser.local.get("push") === "on";
     document.addEventListener("visibilitychange", () => {
       clearTimeout(away);
       shown();

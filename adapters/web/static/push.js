@@ -2,8 +2,8 @@
 "use strict";
 (() => {
   const $ = (id) => document.getElementById(id);
-  const keep = (f) => { try { return f(); } catch { return null; } };
-  const remember = (on) => keep(() => { for (const name of ["push", "notify"]) localStorage.setItem(name, on ? "on" : "off"); });
+  const { below, local } = window.everthread;
+  const remember = (on) => { for (const name of ["push", "notify"]) local.set(name, on ? "on" : "off"); };
   const why = () => !isSecureContext ? "insecure" : !("PushManager" in window) || !("Notification" in window) || !navigator.serviceWorker ? "unsupported" :
     Notification.permission === "denied" ? "denied" : "";
   const manager = async () => (await navigator.serviceWorker.ready).pushManager;
@@ -12,7 +12,7 @@
   // subscribe returns this browser's subscription to the key of the gateway. Permission is asked for first, while the click counts.
   async function subscribe() {
     if (await Notification.requestPermission() !== "granted") throw new Error("denied");
-    const answer = await fetch("/settings/push/key");
+    const answer = await fetch(below + "/settings/push/key");
     if (!answer.ok) throw new Error(String(answer.status));
     const { key } = await answer.json(), push = await manager(), old = await push.getSubscription();
     if (old && base64(old.options.applicationServerKey) === key) return old;
@@ -54,7 +54,7 @@
     const on = section.dataset.on, one = await (await manager()).getSubscription();
     remember(on && one);
     if (on && !one) { // the browser ended it
-      const r = await fetch(`/settings/push/${on}/off`, { method: "POST", headers: { Accept: "application/json" } });
+      const r = await fetch(`${below}/settings/push/${on}/off`, { method: "POST", headers: { Accept: "application/json" } });
       if (r.ok) location.reload();
     } else if (!on && one) await one.unsubscribe();
   }
@@ -68,13 +68,13 @@
 
   // ---- The offer, once, when the first reminder has been set on this page. ----
   const offer = $("offer"), promises = $("promises");
-  if (offer && promises && !why() && !keep(() => localStorage.getItem("offered"))) {
+  if (offer && promises && !why() && !local.get("offered")) {
     const reminders = () => [...promises.querySelectorAll("li[id^=r]")].map((x) => x.id).filter((id) => /^r\d+$/.test(id));
     const before = reminders();
     const watch = new MutationObserver(() => {
       if (reminders().every((id) => before.includes(id))) return;
       watch.disconnect();
-      keep(() => localStorage.setItem("offered", "yes"));
+      local.set("offered", "yes");
       offer.hidden = false;
     });
     watch.observe(promises, { childList: true, subtree: true });
