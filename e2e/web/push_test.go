@@ -103,7 +103,7 @@ func TestPush_reachesADeviceWithoutAPage(t *testing.T) {
 			s.Open("/")
 			s.Send("hello to an open page")
 			s.Sees(".entry.agent .prose", "hello to an open page")
-			s.Send("say 400 words")
+			s.Send("say 150 words")
 			s.Comes("document.querySelector('.writing .prose:not(:empty)')")
 			s.goesAway()
 			if got := s.pushes.Next(3, s.g); got.Body == "You have a new message." || len([]rune(got.Body)) > 120 || got.Path == "m/"+id {

@@ -119,7 +119,7 @@ func (w *Worker) note(u core.User, s store.Session, m core.Message) note {
 		out.urgency = webpush.UrgencyNormal
 	}
 	if said := text.OneLine(markup.Plain(markup.StripRefs(m.Text))); s.Push.Texts && said != "" {
-		out.Body = text.Shorten(said, shown)
+		out.Body = text.Shorten(said, shown-1)
 	}
 	return out
 }
