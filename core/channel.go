@@ -63,6 +63,8 @@ type Capabilities struct {
 	OneProcess bool
 	// Program: the other side is a program, which is asked no questions.
 	Program bool
+	// Rings: nothing is sent there; devices are notified of an answer instead.
+	Rings bool
 	// Personal: each account belongs to one user. Nobody is paired there, and the channel is up even without accounts.
 	Personal bool
 }

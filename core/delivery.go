@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -83,6 +84,12 @@ type DeliveryPart struct {
 type Target struct {
 	Identity Identity
 	Why      string
+	Held     bool // it cannot receive now: the delivery waits until it can
+}
+
+// Unreached reports whether no target receives a message now, so that the person's devices are to be notified.
+func Unreached(targets []Target) bool {
+	return !slices.ContainsFunc(targets, func(t Target) bool { return !t.Held })
 }
 
 // Delivery returns a delivery of parts to the target.

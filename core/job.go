@@ -19,6 +19,7 @@ const (
 	QueueCompress  = "compress"
 	QueueDocument  = "document"
 	QueueSpeak     = "speak"
+	QueuePush      = "push"
 	QueueRemove    = "remove" // the payload lists attachments below data_dir/media
 )
 
@@ -38,6 +39,15 @@ const CompressKey = "compress"
 
 // SpeakKey is the key of the jobs that speak a user's answers, one after another.
 const SpeakKey = "speak"
+
+// PushKey returns the key of the jobs that notify the browser of a session, one after another. Their Ref is the message.
+func PushKey(session int64) string { return "push:" + strconv.FormatInt(session, 10) }
+
+// ParsePushKey returns the session of a PushKey.
+func ParsePushKey(key string) (session int64, ok bool) {
+	n, err := strconv.ParseInt(strings.TrimPrefix(key, "push:"), 10, 64)
+	return n, err == nil
+}
 
 // AddressKey returns the key of the jobs that deliver to an address.
 func AddressKey(a Address) string {

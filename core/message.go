@@ -170,6 +170,8 @@ type NewMessage struct {
 	Answers    string // as in Message
 	Own        bool   // as in Message
 	Unfinished Finish // as in Message
+	// Rings: the devices of the person are notified of it, because no app is.
+	Rings bool
 }
 
 // Day is a local calendar day. A segment stores it when it opens.

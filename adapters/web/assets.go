@@ -177,8 +177,12 @@ func (v *Visit) worker() error {
 		}
 		sum.Write(b)
 	}
+	icon, err := v.asset("icon-192.png")
+	if err != nil {
+		return err
+	}
 	version := hex.EncodeToString(sum.Sum(nil)[:6])
-	shell, err := json.Marshal(map[string]any{"mine": "everthread" + v.root + ":", "version": version, "page": page, "files": kept})
+	shell, err := json.Marshal(map[string]any{"mine": "everthread" + v.root + ":", "version": version, "page": page, "files": kept, "icon": icon})
 	if err != nil {
 		return fmt.Errorf("list the worker's files: %w", err)
 	}

@@ -138,7 +138,7 @@ func New(o Options) (*Channel, error) {
 
 // Door describes the page's channel: it shows files, and no proactive delivery goes there.
 func Door() live.Door {
-	return live.Door{Channel: Name, Can: core.Capabilities{Files: true, Voice: true, Idempotent: true}}
+	return live.Door{Channel: Name, Can: core.Capabilities{Files: true, Voice: true, Idempotent: true, Rings: true}}
 }
 
 // Run has rooms finish the work of an earlier process, waits until ctx ends, and then

@@ -107,7 +107,7 @@ func (v *Visit) fail(err error) {
 		if f.Status == http.StatusNotFound {
 			text = title + ". " + text
 		}
-		_ = v.json(f.Status, map[string]string{"error": text})
+		_ = v.JSON(f.Status, map[string]string{"error": text})
 		return
 	}
 	data := map[string]any{"Status": f.Status, "Text": text}
@@ -121,7 +121,7 @@ func (v *Visit) fail(err error) {
 // link, or the script with that sentence alone.
 func (v *Visit) refuse() {
 	if v.wantsJSON() || v.wantsPart() || v.R.Header.Get("Accept") == "text/event-stream" {
-		_ = v.json(http.StatusUnauthorized, map[string]string{"error": v.Words.SignInAgain})
+		_ = v.JSON(http.StatusUnauthorized, map[string]string{"error": v.Words.SignInAgain})
 		return
 	}
 	if err := v.signedOut(http.StatusUnauthorized, v.Words.SignInTitle, ""); err != nil {
@@ -132,7 +132,7 @@ func (v *Visit) refuse() {
 func (c *Channel) nothing(w http.ResponseWriter, r *http.Request) {
 	v := c.Visit(w, r)
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
-		_ = v.json(http.StatusNotFound, map[string]any{"error": map[string]string{"code": "not_found",
+		_ = v.JSON(http.StatusNotFound, map[string]any{"error": map[string]string{"code": "not_found",
 			"message": "there is nothing at " + r.URL.Path}})
 		return
 	}
@@ -143,7 +143,8 @@ func (c *Channel) nothing(w http.ResponseWriter, r *http.Request) {
 	v.fail(core.ErrNotFound)
 }
 
-func (v *Visit) json(status int, data any) error {
+// JSON answers a script.
+func (v *Visit) JSON(status int, data any) error {
 	v.W.Header().Set("Content-Type", "application/json")
 	v.W.WriteHeader(status)
 	_ = json.NewEncoder(v.W).Encode(data) // an error means the client is gone

@@ -45,7 +45,7 @@ func TestHeaders_onEveryAnswer(t *testing.T) {
 				t.Errorf("%s may be kept: %q", pattern, a.Header.Get("Cache-Control"))
 			}
 			if strings.Contains(a.Body, "<script>") || strings.Contains(a.Body, " style=") ||
-				strings.Contains(a.Body, "<style") || strings.Contains(a.Body, "onclick") {
+				strings.Contains(a.Body, "<style") || strings.Contains(a.Body, " onclick") {
 				t.Errorf("%s has inline script or style", pattern)
 			}
 			if strings.Contains(a.Body, "maxlength") {

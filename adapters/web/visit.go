@@ -193,7 +193,7 @@ const toastCookie = "toast"
 // Back ends an action: it redirects to a path of this site, which shows toast.
 func (v *Visit) Back(path, toast string) error {
 	if v.wantsJSON() {
-		return v.json(http.StatusOK, map[string]string{"url": v.root + local(path), "toast": toast})
+		return v.JSON(http.StatusOK, map[string]string{"url": v.root + local(path), "toast": toast})
 	}
 	if toast != "" {
 		v.SetCookie(toastCookie, escape(toast), 30)

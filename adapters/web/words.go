@@ -30,6 +30,9 @@ type Texts struct {
 	// Without network.
 	Offline offlineWords
 
+	// Notifications.
+	Push pushWords
+
 	// Shared by rooms.
 	Retry, Tokens, Total, RememberText, RememberTheme, RememberNew, RememberType, RememberDo, Remembered,
 	RememberRefused string
@@ -51,6 +54,10 @@ type Texts struct {
 type offlineWords struct {
 	About, Title, Lead, SignedOut, Write, Keep, Back, Again, Lost, Kept, Unsent, Waits, Refused, Drop, Leave string
 	Since                                                                                                    string // {time}
+}
+
+type pushWords struct {
+	Offer, Texts, On, Later, Done, Denied, Failed string
 }
 
 var say = i18n.In[Texts]("web")

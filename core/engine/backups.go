@@ -239,7 +239,7 @@ func (e *Engine) unsentTeller(planner gateway.Planner) func(ctx context.Context,
 		}
 		now, said := e.Now(), fmt.Sprintf(sayOfBackups(language).Unsent, text.Shorten(markup.Plain(cause), 300))
 		n := store.Note{User: owner.ID, Once: once, Now: now, Messages: []core.NewMessage{{Role: core.RoleAssistant,
-			Kind: core.KindNotice, Text: said, Tokens: e.Tokens.Count(said), SentAt: now}}}
+			Kind: core.KindNotice, Text: said, Tokens: e.Tokens.Count(said), SentAt: now, Rings: core.Unreached(targets)}}}
 		for _, to := range targets {
 			parts := markup.Parts(said, e.Channels.Capabilities(to.Identity.Address.Channel))
 			n.Deliveries = append(n.Deliveries, to.Delivery(core.DeliverNotice, parts))

@@ -20,6 +20,7 @@ import (
 	"github.com/everthread/everthread/core/chat/compress"
 	"github.com/everthread/everthread/core/chat/gateway"
 	"github.com/everthread/everthread/core/chat/live"
+	"github.com/everthread/everthread/core/chat/push"
 	"github.com/everthread/everthread/core/chat/summary"
 	"github.com/everthread/everthread/core/files/document"
 	"github.com/everthread/everthread/core/files/media"
@@ -72,6 +73,7 @@ type Engine struct {
 	Hub       *live.Hub
 	Turns     *Turns
 	Gateway   *gateway.Gateway
+	Push      *push.Worker
 	Deleter   *people.Deleter
 
 	options   Options
@@ -121,6 +123,9 @@ func New(p *Process, o Options) (*Engine, error) {
 	}
 	e.web = e.newWeb()
 	e.Standing = e.newStanding()
+	if e.Push, err = e.newPush(); err != nil {
+		return nil, err
+	}
 	planner := gateway.Planner{People: e.People, Channels: e.Channels, Now: p.Now}
 	e.Services = NewServices(c, p.Store, p.Way, p.Log, p.Now)
 	e.Services.Planner, e.Services.Channels, e.Services.Connected = planner, e.Channels, e.connected

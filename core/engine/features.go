@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -24,6 +25,7 @@ import (
 	"github.com/everthread/everthread/core/ahead/mail"
 	"github.com/everthread/everthread/core/chat/compress"
 	"github.com/everthread/everthread/core/chat/gateway"
+	"github.com/everthread/everthread/core/chat/push"
 	"github.com/everthread/everthread/core/chat/summary"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/files/document"
@@ -110,6 +112,20 @@ func (e *Engine) newSpeech() *speech.Worker {
 	return &speech.Worker{Store: e.Store, Users: e.People, Jobs: e.jobs, Files: e.Files, Speaker: s,
 		MaxCharacters: e.Config.Speech.MaxCharacters, Language: e.Config.DefaultLanguage, Meter: e.Meter,
 		Crash: e.options.Crash, Log: e.Log.Named("speech"), Now: e.Now}
+}
+
+// newPush returns the worker that notifies browsers. Its client follows no redirects: a push service makes none.
+func (e *Engine) newPush() (*push.Worker, error) {
+	sealer, err := e.Sealer()
+	if err != nil {
+		return nil, err
+	}
+	client := e.Way.Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &push.Worker{Store: e.Store, Users: e.People, Jobs: e.jobs, Client: client, Sealer: sealer, Open: e.Hub.Open,
+		Keys: &push.Keys{Keeper: e.Keeper(push.Account), While: e.While}, Contact: push.Contact(e.Config.HTTP.PublicURL),
+		Plain: e.Config.AllowPrivateURLs, Language: e.Config.DefaultLanguage, Meter: e.Meter, Log: e.Log.Named("push"),
+		Now: e.Now}, nil
 }
 
 func (e *Engine) newPlans() error {

@@ -15,6 +15,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/accounts/service"
 	"github.com/everthread/everthread/core/channel"
+	"github.com/everthread/everthread/core/chat/push"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/trust/secret"
 )
@@ -182,6 +183,8 @@ func sealedAs(v store.Sealed) string {
 		return agentName(v.Agent)
 	case store.SealedState:
 		return v.Account + " " + v.Key
+	case store.SealedPush:
+		return push.SealedAs(v.Agent)
 	case store.SealedGrant:
 		return service.SealedAs(v.Key)
 	}

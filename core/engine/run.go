@@ -125,6 +125,7 @@ const (
 	documentWorkers = 2
 	downloadWorkers = 4
 	speechWorkers   = 16 // people wait for it, and it mostly waits for its service
+	pushWorkers     = 8
 )
 
 // Intervals at which jobs, and merges, are polled without a wake-up.
@@ -141,6 +142,7 @@ func (e *Engine) beside(ctx context.Context) error {
 		e.runner([]string{core.QueueEmbed}, embedWorkers, e.embedding.Take),
 		e.runner([]string{core.QueueDocument}, documentWorkers, e.documents.Take),
 		e.runner(e.Files.Queues(), downloadWorkers, e.Files.Take),
+		e.runner([]string{core.QueuePush}, pushWorkers, e.Push.Take),
 	}
 	if e.speech != nil {
 		runners = append(runners, e.runner([]string{core.QueueSpeak}, speechWorkers, e.speech.Take))

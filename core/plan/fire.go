@@ -96,7 +96,7 @@ func (f *Firer) remind(ctx context.Context, k core.Plan, u core.User, out store.
 	text := f.text(u, k, out)
 	out.Run.State = core.RunDone
 	out.Message = &core.NewMessage{Role: core.RoleAssistant, Kind: core.KindReminder, Text: text,
-		Tokens: f.Tokens.Count(text), SentAt: out.Now, Tainted: k.Tainted}
+		Tokens: f.Tokens.Count(text), SentAt: out.Now, Tainted: k.Tainted, Rings: core.Unreached(targets)}
 	for _, t := range targets {
 		out.Deliveries = append(out.Deliveries, t.Delivery(core.DeliverReminder,
 			markup.Parts(text, f.Channels.Capabilities(t.Identity.Address.Channel))))
@@ -237,6 +237,7 @@ func (f *Firer) notice(out *store.FirePlan, told core.Outcome, to core.Target) {
 		out.Effects = append(out.Effects, e)
 	}
 	caps := f.Channels.Capabilities(to.Identity.Address.Channel)
+	out.Message.Rings = out.Run.Cause != core.CausePaused && (to.Held || !caps.Push)
 	if to.Identity.ID == 0 || to.Identity.Blocked || out.Run.Cause == core.CausePaused || !caps.Push {
 		return
 	}

@@ -89,13 +89,14 @@ const (
 	SealedAgent    SealedKind = "agent"    // the key of a personal agent
 	SealedState    SealedKind = "state"    // a value of a channel's account
 	SealedGrant    SealedKind = "grant"    // the access that a user granted to a service
+	SealedPush     SealedKind = "push"     // where the notifications of a session are sent
 	SealedSettings SealedKind = "settings" // the key of a user's own embeddings
 )
 
 // Sealed is an encrypted value and its place in the store.
 type Sealed struct {
 	Kind         SealedKind
-	Agent        int64  // for SealedAgent: the key's id
+	Agent        int64  // for SealedAgent: the key's id; for SealedPush: the session's
 	Account, Key string // for SealedState; for SealedGrant Key is the service
 	Text         string
 }

@@ -435,6 +435,7 @@ type Store interface {
 	AuditStore
 	UsageStore
 	SessionStore
+	PushStore
 	APIKeyStore
 	TimelineStore
 	RecallStore

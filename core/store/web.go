@@ -25,6 +25,17 @@ type SessionStore interface {
 	EndSession(ctx context.Context, user core.UserID, id int64) error
 }
 
+// PushStore keeps where the notifications of browsers are sent: a subscription for each session, which ends with it. The
+// jobs are in QueuePush: one for each subscription when a message with Rings is stored. Their key is PushKey, their Ref
+// the message.
+type PushStore interface {
+	// Subscribe replaces the subscription of a session; the zero value ends it. core.ErrNotFound if there is no such
+	// session, or if was is not empty and the session's subscription is another one.
+	Subscribe(ctx context.Context, user core.UserID, session int64, was string, s Subscription) error
+	// Subscriptions counts the subscriptions of all users, and those whose last notification failed.
+	Subscriptions(ctx context.Context, now time.Time) (all, failing int, err error)
+}
+
 // APIKeyStore keeps API keys.
 type APIKeyStore interface {
 	// AddAPIKey stores a key and assigns its ID.
@@ -120,6 +131,15 @@ type Session struct {
 	CreatedAt time.Time
 	UsedAt    time.Time
 	Expires   time.Time
+	Push      Subscription // of its notifications
+}
+
+// Subscription says where the notifications of a browser are sent, and how. The zero value is none.
+type Subscription struct {
+	Sealed   string    // address and keys, encrypted; see core/chat/push
+	Texts    bool      // they show texts; otherwise only that there is a message
+	FailedAt time.Time // when the last one failed; zero: it did not
+	Error    string    // why
 }
 
 // EndsWithout reports whether detaching an identity ends the session.

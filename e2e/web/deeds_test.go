@@ -56,6 +56,19 @@ var arrives = []deed{
 	{"", "form[action='/settings/channels/link'] button", fresh("document.querySelector('.codes')"), true},
 }
 
+// rings are actions on notifications of a person without an app.
+var rings = []deed{
+	{"/", "#text = /remind in 9 hours ring the bell | #send", "document.querySelector('#offer')?.checkVisibility()", true},
+	{"", "#offer [data-later]", "!document.querySelector('#offer')", false},
+	{"", "?#promises:not([open]) > summary | #promises form[action$=cancel] button", "!" + says("#promises", "ring the bell"), false},
+	{"/settings/notifications", "#notifications input[name=texts] | #notifications form[data-push] .button",
+		fresh(says("#notifications .rows", "shows the text")), true},
+	{"", "#notifications form[action$=texts] [name=texts] | #notifications form[action$=texts] .button",
+		fresh(says("#notifications .rows", "only says")), false},
+	{"", "#notifications form[action$=test] button", toast("on its way"), false},
+	{"", "#notifications form[action$=off] button", gone("#notifications .rows"), false},
+}
+
 // writes are actions on messages of today's page.
 var writes = []deed{
 	{"/", "#text = what of the **second**? | #send", says(".entry.agent .prose", "what of the second?") + "&&" + gone(".writing"), false},

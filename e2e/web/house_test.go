@@ -44,11 +44,12 @@ type hand interface {
 // house is a gateway whose page has everything to show, with a person and their browser.
 type house struct {
 	*visitor
-	net  *e2etest.Relay
-	root string
-	hand hand
-	done []control // controls that were operated
-	met  []control // controls that were reached
+	net    *e2etest.Relay
+	pushes *e2etest.Pushes
+	root   string
+	hand   hand
+	done   []control // controls that were operated
+	met    []control // controls that were reached
 }
 
 // newHouse opens a house before the first sign-in, with a summary of the previous day. Root is the path below which
@@ -69,7 +70,7 @@ func newHouse(t *testing.T, h hand, root string) *house {
 	if root != "" {
 		w.Env = append(w.Env, "EVERTHREAD_HTTP_TRUSTED_PROXIES=127.0.0.1")
 	}
-	v := &house{visitor: &visitor{Week: w, g: w.Start(), l: w.Ledger()}, hand: h, root: root}
+	v := &house{visitor: &visitor{Week: w, g: w.Start(), l: w.Ledger()}, hand: h, root: root, pushes: e2etest.NewPushes(t)}
 	v.net = v.g.NewRelay(t)
 	if root != "" {
 		v.net.Below(t, root)
@@ -88,7 +89,7 @@ func (v *house) open(t *testing.T) {
 	}
 	v.Base, v.Root = v.net.URL+v.root, v.root
 	v.Do(e2etest.Command(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
-		Source: handScript}),
+		Source: handScript + v.pushes.Stub()}),
 		e2etest.Command(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Tokyo"}))
 }
 
@@ -246,6 +247,7 @@ func (v *house) livesHere(t *testing.T) {
 	v.run(t, begins)
 	v.Open("/signin?code=" + v.g.WebCode())
 	v.run(t, arrives)
+	v.run(t, rings)
 	v.Ask("/start " + v.g.Logged(`/start ([A-Z0-9]{10})`)[1])
 	v.talks()
 	v.run(t, []deed{{"/", "?.nothing", "document.querySelector('.tabs a[href=\"/admin\"] .count')?.textContent === '2'", false}})
@@ -306,7 +308,7 @@ func (v *house) places() []string {
 		"/admin/audit?before=1260000-1-101260", "/commands", "/nothing/here", "/m/" + said + "/why",
 		"/day/2026-10-25?before=60", "/day/2026-10-20"}
 	for _, section := range []string{"profile", "assistant", "standing", "channels", "services", "embeddings", "keys", "sessions",
-		"usage", "data"} {
+		"notifications", "usage", "data"} {
 		out = append(out, "/settings/"+section)
 	}
 	for _, section := range []string{"requests", "users", "channels", "deliveries", "jobs", "usage", "kept", "check"} {

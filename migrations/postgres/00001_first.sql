@@ -91,6 +91,11 @@ CREATE TABLE sessions (
 	expires_at  bigint NOT NULL,
 	-- Through which identity a browser was signed in; 0: it was not recorded.
 	identity_id bigint NOT NULL DEFAULT 0,
+	-- Where its notifications are sent, encrypted; whether they show texts; when and why the last one failed.
+	push        text   NOT NULL DEFAULT '',
+	push_texts  bigint NOT NULL DEFAULT 0,
+	push_failed bigint NOT NULL DEFAULT 0,
+	push_error  text   NOT NULL DEFAULT '',
 	PRIMARY KEY (user_id, id)
 );
 CREATE INDEX sessions_used ON sessions (user_id, used_at, id);

@@ -9,6 +9,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/accounts/people"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/text/i18n"
 	"github.com/everthread/everthread/core/text/times"
@@ -45,6 +46,7 @@ type conversation struct {
 	Days                  dayBar
 	Summary               *summaryCard
 	Promises              *promises
+	Offer                 bool // notifications, once a reminder is set: no app would ring
 	Writing               []writing
 }
 
@@ -94,10 +96,25 @@ func (r *Room) showDay(v *web.Visit, label string) error {
 	if c.Promises, err = r.promises(v, p); err != nil {
 		return err
 	}
+	if c.Offer, err = r.offers(v, p); err != nil {
+		return err
+	}
 	if len(c.Entries) == 0 {
 		c.Empty = emptyDay(v, p, c.Days)
 	}
 	return v.Page("day", name, c)
+}
+
+// offers reports whether a person on today's page may be offered notifications: none are on, and no app rings for them.
+func (r *Room) offers(v *web.Visit, p place) (bool, error) {
+	if v.Session.Push.Sealed != "" || p.day.Label != v.Today.Label {
+		return false, nil
+	}
+	ids, err := r.Store.Identities(v.Context(), v.User.ID)
+	if err != nil {
+		return false, fmt.Errorf("read identities: %w", err)
+	}
+	return !slices.ContainsFunc(ids, func(i core.Identity) bool { return !people.Own(i.Address.Channel) }), nil
 }
 
 // conversation reads a part of a place with everything around it.

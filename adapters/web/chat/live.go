@@ -58,7 +58,7 @@ func (r *Room) live(v *web.Visit) error {
 	defer leave()
 	f := &follower{r: r, v: v, p: p, rc: http.NewResponseController(v.W), turns: map[core.TurnID]bool{},
 		beside: map[string]string{}, last: cmp.Or(v.R.Header.Get("Last-Event-ID"), q.Get("last"))}
-	f.feed = r.Hub.Follow(v.User.ID)
+	f.feed = r.Hub.FollowPage(v.User.ID, v.Session.ID)
 	defer f.feed.Close()
 	v.W.Header().Set("Content-Type", "text/event-stream")
 	v.W.Header().Set("X-Accel-Buffering", "no")

@@ -38,6 +38,7 @@ type Options struct {
 	Services   Services
 	Inspector  Inspector // for the owner's page
 	Setup      Setup
+	Push       Push
 
 	Prices       core.PriceList // of all models
 	TokensPerDay int            // budget of a user; 0: unlimited
@@ -93,6 +94,7 @@ func (r *Room) Resume(ctx context.Context) {
 type Store interface {
 	Sessions(ctx context.Context, user core.UserID, now time.Time) ([]store.Session, error)
 	EndSession(ctx context.Context, user core.UserID, id int64) error
+	Subscribe(ctx context.Context, user core.UserID, session int64, was string, s store.Subscription) error
 	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
 	Segment(ctx context.Context, user core.UserID, id core.SegmentID) (core.Segment, error)
 	Thread(ctx context.Context, user core.UserID, id core.ThreadID) (core.Thread, error)
@@ -301,6 +303,12 @@ type settingsWords struct {
 	KeyMadeLead, KeyUse, KeySince string // KeyMadeLead: name; KeyUse: address; KeySince: date
 	Scopes                        map[string]string
 	SessionsEndHint, SessionsKeys string
+
+	// Notifications.
+	Push, PushLead, PushScript, PushInsecure, PushUnsupported, PushDenied, PushShows, PushHides, PushOff, PushTest, PushEnded,
+	PushTested, PushGone string
+	PushFailed  string // how long ago, error
+	PushRefused string // error
 
 	// Usage and data.
 	Usage, Data, Export, ExportLead, ExportDo, ExportBusy, Delete, DeleteLead, DeleteOwner, DeleteTitle, DeleteWord,

@@ -24,7 +24,8 @@ func (r *Room) settingsRoutes() []web.Route {
 		{Pattern: "POST /settings/profile", Serve: r.setProfile},
 		{Pattern: "POST /settings/assistant", Serve: r.setAssistant},
 		{Pattern: "POST /settings/allowed", Serve: r.endAllowed},
-	}, r.linkRoutes(), r.serviceRoutes(), r.embeddingRoutes(), r.keyRoutes(), r.dataRoutes())
+	}, r.linkRoutes(), r.serviceRoutes(), r.embeddingRoutes(), r.keyRoutes(), r.pushRoutes(),
+		r.dataRoutes())
 }
 
 // section is a page of an area, in the list beside it.
@@ -80,6 +81,7 @@ type settingsView struct {
 	Meaning                                meaningView
 	Keys                                   keysView
 	Sessions                               []shownSession
+	Push                                   pushView
 
 	BrowserKeys string // names of keys that were made in a browser
 	SessionDays int    // life of a session after its last use
@@ -99,8 +101,8 @@ func (r *Room) settingsSections(v *web.Visit, services bool) []section {
 	if services {
 		all = append(all, section{ID: "services", Name: say(v.Lang).Connect.Services})
 	}
-	return append(all, section{ID: "embeddings", Name: w.Meaning}, section{ID: "keys", Name: w.Keys},
-		section{ID: "sessions", Name: w.Sessions}, section{ID: "usage", Name: w.Usage}, section{ID: "data", Name: w.Data})
+	return append(all, section{ID: "notifications", Name: w.Push}, section{ID: "embeddings", Name: w.Meaning},
+		section{ID: "keys", Name: w.Keys}, section{ID: "sessions", Name: w.Sessions}, section{ID: "usage", Name: w.Usage}, section{ID: "data", Name: w.Data})
 }
 
 // wrong shows the settings again with the problem of a form.
@@ -121,7 +123,7 @@ func (r *Room) showSettings(v *web.Visit, status int, page settingsView) error {
 	}
 	fill := map[string]func(*web.Visit, *settingsView) error{"profile": r.fillChoices, "assistant": r.fillChoices,
 		"standing": r.fillStanding, "channels": r.fillLinks, "embeddings": r.fillMeaning, "keys": r.fillKeys,
-		"sessions": r.fillSessions, "usage": r.fillUsage, "data": r.fillData}[page.Here]
+		"sessions": r.fillSessions, "notifications": r.fillPush, "usage": r.fillUsage, "data": r.fillData}[page.Here]
 	if fill != nil {
 		if err := fill(v, &page); err != nil {
 			return err

@@ -46,6 +46,7 @@ type office struct {
 	health map[string]error
 	found  []core.Finding
 	setup  fakeSetup
+	push   *fakePush
 	gone   []core.UserID
 	leaves func(ctx context.Context, user core.UserID, tell func(people.Deletion)) (left []string, err error)
 }
@@ -107,6 +108,8 @@ func (f *office) options(t *testing.T, w *webtest.World) Options {
 		}}
 	o.Engine = f.engine
 	o.Services = connecting(w)
+	f.push = &fakePush{Store: st}
+	o.Push = f.push
 	return o
 }
 
@@ -410,7 +413,7 @@ func TestPages_golden(t *testing.T) {
 		a := whole(t, p, path)
 		for pattern, with := range map[string]string{`<option value="[A-Z][A-Za-z_]+/[^"]*">`: "",
 			`<option value="(UTC|GMT|Etc/[^"]*|[A-Z][A-Za-z0-9-]+)">`: "", `et_[A-Za-z0-9]{4}`: "et_HINT",
-			`/sessions/[0-9]+/end`: "/sessions/ID/end"} {
+			`/sessions/[0-9]+/end`: "/sessions/ID/end", `#[0-9]{6,}`: "#ID"} {
 			a.Body = regexp.MustCompile(pattern).ReplaceAllString(a.Body, with)
 		}
 		webtest.Golden(t, *again, name, a.Body)

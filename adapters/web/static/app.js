@@ -401,10 +401,12 @@
     // others catch up when they become visible.
     const letGo = () => { if (stream && document.hidden) { stream.close(); stream = null; } };
     let shown = () => {};
+    const pushes = () => browser.local.get("push") === "on";
     document.addEventListener("visibilitychange", () => {
       clearTimeout(away);
       shown();
       if (!document.hidden) { open(); return; }
+      if (pushes()) { letGo(); return; } // what comes while nobody looks is pushed
       away = setTimeout(() => {
         if (!navigator.locks) { letGo(); return; }
         navigator.locks.request(mine + "live", { ifAvailable: true }, (lock) => lock ? new Promise((done) => { shown = done; }) : letGo());

@@ -14,7 +14,7 @@
     request.onerror = request.onblocked = () => no(request.error);
   });
   async function forget() {
-    local.drop(/^(user|seen)$/);
+    local.drop(/^(user|seen|push)$/);
     tab.drop(/./);
     await opened(indexedDB.deleteDatabase("everthread" + below)).catch(() => {});
     for (const name of await caches.keys()) if (name.startsWith(mine)) await caches.delete(name);

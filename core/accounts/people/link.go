@@ -134,8 +134,9 @@ func (p *People) question(u core.User, to core.Target, a effect.Approval, text s
 	d := to.Delivery(core.DeliverNotice, trust.WithButtons(parts, trust.YesNo(p.language(u), a.Code, a.Word != "")))
 	d.Expires = a.Expires
 	return store.Note{User: u.ID, Identity: to.Identity.ID, Now: a.AskedAt, Deliveries: []core.NewDelivery{d},
-		Effects:  []core.Effect{effect.AskApproval{Approval: a}},
-		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: a.AskedAt}}}
+		Effects: []core.Effect{effect.AskApproval{Approval: a}},
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: a.AskedAt,
+			Rings: p.Channels.Capabilities(to.Identity.Address.Channel).Rings}}}
 }
 
 // askedAt returns the identity that is asked: the one that made the code, or if that is a

@@ -516,7 +516,7 @@ func (s *Services) tell(ctx context.Context, g store.ServiceGrant) error {
 	said := fmt.Sprintf(say(cmp.Or(u.Settings.Language, s.Language)).Ended, g.Service)
 	now := s.Now()
 	n := store.Note{User: u.ID, Once: fmt.Sprintf("service %s:%d", g.Service, g.ID), Now: now,
-		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: said, SentAt: now}}}
+		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: said, SentAt: now, Rings: core.Unreached(targets)}}}
 	for _, t := range targets {
 		n.Deliveries = append(n.Deliveries, t.Delivery(core.DeliverNotice,
 			markup.Parts(said, s.Channels.Capabilities(t.Identity.Address.Channel))))

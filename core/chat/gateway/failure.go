@@ -114,6 +114,7 @@ func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause 
 
 // unanswered stores a reply that ends a turn without an answer.
 func (g *Gateway) unanswered(op string, r store.Reply) error {
+	g.rings(&r)
 	return g.retry(g.ctx, op, func(ctx context.Context) error {
 		_, err := g.Store.Commit(ctx, r, nil)
 		return err
@@ -176,7 +177,8 @@ func (g *Gateway) tellOwner(ctx context.Context, u core.User, m *core.ModelError
 	now := g.Now()
 	text := fmt.Sprintf(say(g.language(owner.Settings)).MembersUnanswered, quote(m.Err.Error()))
 	n := store.Note{User: owner.ID, Once: "model " + string(m.Kind) + ":" + g.Calendar.Day(owner.Settings, now).Label,
-		Now: now, Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now}}}
+		Now: now, Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now,
+			Rings: core.Unreached(targets)}}}
 	for _, to := range targets {
 		n.Deliveries = append(n.Deliveries, to.Delivery(core.DeliverNotice, g.parts(text, to.Identity.Address.Channel)))
 	}

@@ -41,7 +41,9 @@ func (p Planner) Plan(ctx context.Context, u core.User, all bool) ([]core.Target
 		}
 	}
 	if len(push) > 0 {
-		return targets(push[:1], "nothing can receive now; held until it can"), nil
+		held := targets(push[:1], "nothing can receive now; held until it can")
+		held[0].Held = true
+		return held, nil
 	}
 	return nil, nil
 }

@@ -78,7 +78,7 @@ func (g *Gateway) proposal(ctx context.Context, u core.User, from string, kind e
 	_, err = g.Store.Note(ctx, store.Note{User: u.ID, Identity: to.Identity.ID, Now: now,
 		Effects: []core.Effect{effect.AskApproval{Approval: a}}, Deliveries: []core.NewDelivery{d},
 		Messages: []core.NewMessage{{Role: core.RoleAssistant, Kind: core.KindNotice, Text: text, SentAt: now,
-			Tainted: true}}})
+			Tainted: true, Rings: to.Held || g.Channels.Capabilities(to.Identity.Address.Channel).Rings}}})
 	return to.Identity, err
 }
 

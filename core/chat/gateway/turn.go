@@ -307,6 +307,7 @@ func (g *Gateway) written(language string, m *core.NewMessage, channel string) [
 func (g *Gateway) commit(t *core.Turn, r store.Reply) (*core.Delivery, error) {
 	ctx := context.WithoutCancel(g.ctx)
 	claim := g.claimReply(ctx, t, r)
+	g.rings(&r)
 	var out store.Committed
 	err := g.retry(g.ctx, "commit reply", func(ctx context.Context) (err error) {
 		now := g.Jobs.Claim() // leases begin now, however long the store was away
@@ -335,6 +336,15 @@ func (g *Gateway) commit(t *core.Turn, r store.Reply) (*core.Delivery, error) {
 		g.Meter.Count("everthread_context_dropped_uncovered_total", float64(r.Snapshot.Dropped))
 	}
 	return out.Delivery, nil
+}
+
+// rings marks the last message of a reply if a delivery goes where devices are notified instead.
+func (g *Gateway) rings(r *store.Reply) {
+	if n := len(r.Messages); n > 0 {
+		r.Messages[n-1].Rings = slices.ContainsFunc(r.Deliveries, func(d core.NewDelivery) bool {
+			return g.Channels.Capabilities(d.To.Channel).Rings
+		})
+	}
 }
 
 // claimReply returns a claim of the reply's delivery if it can be sent immediately, else nil.

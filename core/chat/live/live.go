@@ -66,9 +66,10 @@ type News struct {
 
 // Feed is one follower of a user. It is for one goroutine; another one may call Close.
 type Feed struct {
-	hub  *Hub
-	user core.UserID
-	wake chan struct{}
+	hub     *Hub
+	user    core.UserID
+	session int64 // of the page that follows; 0: another follower
+	wake    chan struct{}
 
 	mu       sync.Mutex
 	changed  bool
@@ -76,8 +77,11 @@ type Feed struct {
 }
 
 // Follow begins to follow a user. The caller closes the feed.
-func (h *Hub) Follow(user core.UserID) *Feed {
-	f := &Feed{hub: h, user: user, wake: make(chan struct{}, 1)}
+func (h *Hub) Follow(user core.UserID) *Feed { return h.FollowPage(user, 0) }
+
+// FollowPage is Follow for an open page of a session.
+func (h *Hub) FollowPage(user core.UserID, session int64) *Feed {
+	f := &Feed{hub: h, user: user, session: session, wake: make(chan struct{}, 1)}
 	h.mu.Lock()
 	first := len(h.feeds[user]) == 0
 	if first {
@@ -89,6 +93,11 @@ func (h *Hub) Follow(user core.UserID) *Feed {
 		h.announce(user)
 	}
 	return f
+}
+
+// Open reports whether a page of a session follows the user in this process.
+func (h *Hub) Open(user core.UserID, session int64) bool {
+	return slices.ContainsFunc(h.followers(user), func(f *Feed) bool { return f.session == session })
 }
 
 // Close ends following.

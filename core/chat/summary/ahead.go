@@ -83,7 +83,7 @@ func (s *Summarizer) greet(ctx context.Context, m *morning) error {
 			return err
 		}
 		said := s.notice(m.said, now)
-		said.Kind, said.Tainted = core.KindDayPost, m.foreign
+		said.Kind, said.Tainted, said.Rings = core.KindDayPost, m.foreign, core.Unreached(targets)
 		n.Messages, n.Deliveries = []core.NewMessage{said}, s.deliveries(targets, core.DeliverPost, m.said)
 		for i := range n.Deliveries {
 			n.Deliveries[i].Expires = m.today.End

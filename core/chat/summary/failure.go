@@ -105,8 +105,10 @@ func (s *Summarizer) tellOwner(ctx context.Context, cause string) error {
 	}
 	now := s.Now()
 	said := fmt.Sprintf(say(s.language(owner)).OwnerFailed, text.Shorten(markup.Plain(cause), 300))
+	told := s.notice(said, now)
+	told.Rings = core.Unreached(targets)
 	n := store.Note{User: owner.ID, Once: "summaries:" + s.Calendar.Day(owner.Settings, now).Label, Now: now,
-		Messages: []core.NewMessage{s.notice(said, now)}, Deliveries: s.deliveries(targets, core.DeliverNotice, said)}
+		Messages: []core.NewMessage{told}, Deliveries: s.deliveries(targets, core.DeliverNotice, said)}
 	_, err = s.Store.Note(ctx, n)
 	return err
 }

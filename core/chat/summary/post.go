@@ -116,6 +116,7 @@ func (s *Summarizer) miss(ctx context.Context, days []core.Segment) error {
 		slices.Reverse(names) // oldest first
 		said := fmt.Sprintf(say(language).Missed, i18n.List(language, names...), days[0].Day.Label)
 		p.Message, p.Deliveries = s.notice(said, now), s.deliveries(targets, core.DeliverNotice, said)
+		p.Message.Rings = core.Unreached(targets)
 	}
 	for _, g := range days {
 		p.Segment = g.ID
@@ -156,7 +157,7 @@ func (s *Summarizer) post(ctx context.Context, g core.Segment, newest bool, m *m
 	said := s.text(u, g, versions[0], open, overdue)
 	p.State = core.PostDone
 	p.Message = core.NewMessage{Role: core.RoleAssistant, Kind: core.KindDayPost, Text: said, SentAt: now,
-		Tainted: versions[0].Tainted}
+		Tainted: versions[0].Tainted, Rings: core.Unreached(targets)}
 	for _, l := range overdue {
 		p.Asked = append(p.Asked, l.ID)
 	}

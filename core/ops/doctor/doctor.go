@@ -65,7 +65,7 @@ func (d *Doctor) Examine(ctx context.Context) []core.Finding {
 	e.open(ctx)
 	defer e.close()
 	for _, check := range []func(context.Context){e.backups, bounded(e.elsewhere), bounded(e.tokens), e.listening, bounded(e.public), e.models,
-		bounded(e.embeddings), bounded(e.vectors), bounded(e.transcription), bounded(e.speech), bounded(e.web),
+		bounded(e.embeddings), bounded(e.vectors), bounded(e.transcription), bounded(e.speech), bounded(e.push), bounded(e.web),
 		e.servers, e.services, bounded(e.ahead), e.channels, e.clock} {
 		check(ctx)
 	}
@@ -120,6 +120,7 @@ func (d *Doctor) ExamineKept(ctx context.Context) []core.Finding {
 	defer e.close()
 	e.backups(ctx)
 	e.knownElsewhere(ctx)
+	bounded(e.push)(ctx)
 	return e.found()
 }
 
@@ -358,6 +359,8 @@ type texts struct {
 	EmbeddingsNone, EmbeddingsGood            string // which, dimensions
 	TranscriptionNone, SpeechNone, Answers    string // model
 	SpeechSample                              string // what is spoken to try it
+	PushGood                                  string // devices
+	PushFails                                 string // failing, devices
 	WebOff                                    string
 	WebGood                                   i18n.Counted // results; provider
 	WebKeyless                                string       // why

@@ -238,3 +238,20 @@ func (e *examination) databaseClock(ctx context.Context, db shared) {
 		e.fine("database clock", "%s", e.DatabaseClockGood)
 	}
 }
+
+// push checks that push services take the notifications of browsers, if there are any.
+func (e *examination) push(ctx context.Context) {
+	const check = "notifications"
+	if !e.schema {
+		return
+	}
+	all, failing, err := e.store.Subscriptions(ctx, e.Now())
+	switch {
+	case err != nil:
+		e.problem(check, "%s", err.Error())
+	case failing > 0:
+		e.problem(check, e.PushFails, failing, all)
+	case all > 0:
+		e.fine(check, e.PushGood, all)
+	}
+}

@@ -50,6 +50,8 @@ var counters = []metric{
 		"result=read|encrypted|scanned|empty|damaged|long|slow|large|bomb|kind|unread"},
 	{"everthread_speech_total", "Replies to speak, by result (spoken, failed).",
 		"result=spoken|failed"},
+	{"everthread_push_total", "Notifications of browsers, by result; gone: the browser takes none any more.",
+		"result=sent|failed|gone"},
 	{"everthread_windows_total", "Windows cut for embedding.", ""},
 	{"everthread_pages_total", "Pages of old messages compressed for the strategy long.", ""},
 	{"everthread_embeddings_total", "Texts to embed, by result (ready, error).", "state=ready|error"},

@@ -126,11 +126,11 @@ func (m *merger) moveAddresses(now time.Time) {
 const codeRest = `kind, hash, hint, channel, account, external, name, created_at, expires_at`
 
 // moveJobs gives the jobs of the source user to the target user under their new ids. Embeddings are requested again,
-// and messages that only wait for a turn get one.
+// messages that only wait for a turn get one, and notifications end with their sessions.
 func (m *merger) moveJobs(now time.Time) {
 	for _, j := range listOf(m, scanJob, `SELECT `+jobColumns+` FROM jobs WHERE user_id = $1 ORDER BY id`, m.from.user) {
 		dead := j.State == store.JobDead
-		if j.Queue == core.QueueEmbed || j.Queue == core.QueueCompress || j.Queue == core.QueueTurn && j.Ref == 0 && !dead {
+		if j.Queue == core.QueueEmbed || j.Queue == core.QueueCompress || j.Queue == core.QueuePush || j.Queue == core.QueueTurn && j.Ref == 0 && !dead {
 			continue
 		}
 		n := m.job(j, now)

@@ -62,6 +62,9 @@ func (t *tx) insert(m core.NewMessage, p place) core.MessageID {
 	t.exec(insertMessage, t.user, id, p.thread, p.segment, p.turn, p.identity, p.channel,
 		string(m.Role), string(m.Kind), m.Text, m.Tokens, extraText(m), p.position, shown, ms(m.SentAt), ms(m.PlatformAt),
 		flag(p.covered), solo(m))
+	if m.Rings {
+		t.ring(id, m.SentAt)
+	}
 	return id
 }
 

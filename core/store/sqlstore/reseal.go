@@ -15,7 +15,7 @@ func (s *Store) Reseal(ctx context.Context, f func(v store.Sealed) (string, erro
 	err = s.writeSharedLong(ctx, "reseal", func(t *transaction) {
 		r := resealer{transaction: t, f: f}
 		steps := map[string]func(){"agent_keys.sealed": r.agents, "states.value": r.states, "users.settings": r.settings,
-			"mcp_grants.sealed": r.grants}
+			"mcp_grants.sealed": r.grants, "sessions.push": r.subscriptions}
 		for _, table := range Tables() {
 			for _, column := range table.Sealed {
 				if step, known := steps[table.Name+"."+column]; known {
@@ -65,6 +65,15 @@ func (r *resealer) grants() {
 	for _, g := range listOf(r, scan, `SELECT user_id, service, sealed FROM mcp_grants`+r.s.dialect.Lock) {
 		r.put(store.Sealed{Kind: store.SealedGrant, Key: g.Service, Text: g.Sealed}, func(sealed string) {
 			r.exec(`UPDATE mcp_grants SET sealed = $3 WHERE user_id = $1 AND service = $2`, g.User, g.Service, sealed)
+		})
+	}
+}
+
+func (r *resealer) subscriptions() {
+	scan := fields(func(n *store.Session) []any { return []any{&n.User, &n.ID, &n.Push.Sealed} })
+	for _, n := range listOf(r, scan, `SELECT user_id, id, push FROM sessions WHERE push <> ''`+r.s.dialect.Lock) {
+		r.put(store.Sealed{Kind: store.SealedPush, Agent: n.ID, Text: n.Push.Sealed}, func(sealed string) {
+			r.exec(`UPDATE sessions SET push = $3 WHERE user_id = $1 AND id = $2`, n.User, n.ID, sealed)
 		})
 	}
 }

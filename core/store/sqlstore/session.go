@@ -77,11 +77,11 @@ func (s *Store) signIn(ctx context.Context, codeHash string, n store.Session, no
 	return id, err
 }
 
-const sessionColumns = `sessions.user_id, sessions.id, sessions.hash, browser, sessions.created_at, used_at, expires_at, identity_id`
+const sessionColumns = `sessions.user_id, sessions.id, sessions.hash, browser, sessions.created_at, used_at, expires_at, identity_id, push, push_texts, push_failed, push_error`
 
 func scanSession(row scanner) (n store.Session, err error) {
 	return n, found(row.Scan(&n.User, &n.ID, &n.Hash, &n.Browser, asTime(&n.CreatedAt), asTime(&n.UsedAt),
-		asTime(&n.Expires), &n.Identity))
+		asTime(&n.Expires), &n.Identity, &n.Push.Sealed, &n.Push.Texts, asTime(&n.Push.FailedAt), &n.Push.Error))
 }
 
 // SignsIn returns the user and the expiry of a code; see store.SessionStore.

@@ -204,6 +204,7 @@ func everybodys() map[string]string {
 		`FROM deliveries WHERE state IN ('failed', 'unknown'`: owner,
 		`FROM embeddings WHERE user_id > 0 AND state`:         owner,
 		`FROM jobs GROUP BY queue, state`:                     owner,
+		`FROM sessions WHERE push <> '' AND expires_at >`:     owner,
 		`FROM jobs WHERE state = 'dead' ORDER BY run_at`:      owner,
 		`FROM codes WHERE kind = $1 AND (expires_at`:          owner,
 		`FROM usage g JOIN users u ON u.id = g.user_id`:       owner,

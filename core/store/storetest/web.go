@@ -29,6 +29,9 @@ func webCases() []testCase {
 		{"sessions, keys and codes end with a merge", testMergeWeb},
 		{"a merge keeps both threads of one name", testMergeNamed},
 		{"merged usage is counted once", testMergeUsage},
+		{"a message that rings notifies each subscribed browser once", testRings},
+		{"a subscription is replaced only as it was read, and ends with its session", testSubscribe},
+		{"a merge ends notifications with the sessions", testMergeRings},
 	}
 }
 

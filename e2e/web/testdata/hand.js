@@ -3,7 +3,7 @@ window.confirm = () => true;
 window.spoken = 0;
 if (window.Notification) {
   Notification.requestPermission = async () => "granted";
-  Object.defineProperty(Notification, "permission", { get: () => "granted" });
+  Object.defineProperty(Notification, "permission", { configurable: true, get: () => "granted" });
 }
 if (window.speechSynthesis) speechSynthesis.speak = () => { window.spoken++; };
 window.copied = "";
