@@ -196,10 +196,10 @@ func TestGuard_nobodyChangesAnothersThings(t *testing.T) {
 	f.Must(err)
 	f.Must(f.agents.Add(f.Context, bob.User.ID, "secret agent", "good", f.Clock.Now()))
 	ids := map[string]string{"memory": fmt.Sprint(item), "channels": fmt.Sprint(other.ID), "agents": "1",
-		"keys": fmt.Sprint(key.ID), "sessions": fmt.Sprint(sessions[0].ID)}
+		"keys": fmt.Sprint(key.ID), "sessions": fmt.Sprint(sessions[0].ID), "push": fmt.Sprint(sessions[0].ID)}
 	seen := map[string]bool{}
 	for _, r := range append(f.room.memoryRoutes(), f.room.settingsRoutes()...) {
-		what := regexp.MustCompile(`memory|channels|agents|keys|sessions`).FindString(r.Pattern)
+		what := regexp.MustCompile(`memory|channels|agents|keys|sessions|push`).FindString(r.Pattern)
 		if !strings.Contains(r.Pattern, "{id}") {
 			continue
 		}

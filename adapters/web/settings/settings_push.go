@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
@@ -124,7 +125,14 @@ func (r *Room) unsubscribe(v *web.Visit, n int64) error {
 
 func (r *Room) testPush(v *web.Visit, n int64) error {
 	w := say(v.Lang).Settings
-	err := r.Push.Test(v.Context(), v.User, n)
+	all, err := r.Store.Sessions(v.Context(), v.User.ID, v.Now)
+	if err != nil {
+		return fmt.Errorf("read sessions: %w", err)
+	}
+	if !slices.ContainsFunc(all, func(s store.Session) bool { return s.ID == n }) {
+		return core.ErrNotFound
+	}
+	err = r.Push.Test(v.Context(), v.User, n)
 	switch {
 	case errors.Is(err, core.ErrNotFound):
 		return v.Back(pushSection, w.PushGone)

@@ -257,7 +257,7 @@ func TestSessions_seenAndEnded(t *testing.T) {
 	phone.Get("/settings").Wants(t, 200)
 	p.Post("/settings/sessions/"+fmt.Sprint(all[i].ID)+"/end", nil).Elsewhere(t, "/settings#sessions")
 	phone.Get("/settings").Wants(t, http.StatusUnauthorized)
-	p.Get("/settings").Lacks(t, "iPhone")
+	p.Get("/settings").Lacks(t, "Safari on iPhone")
 	p.Get("/settings").Lacks(t, "created in a browser")
 	operators, _, err := client.NewKey(rand.Reader, p.User, "of the command line", []string{"read"}, f.Clock.Now())
 	f.Must(err)
