@@ -123,9 +123,7 @@ func New(p *Process, o Options) (*Engine, error) {
 	}
 	e.web = e.newWeb()
 	e.Standing = e.newStanding()
-	if e.Push, err = e.newPush(); err != nil {
-		return nil, err
-	}
+	e.Push = e.newPush()
 	planner := gateway.Planner{People: e.People, Channels: e.Channels, Now: p.Now}
 	e.Services = NewServices(c, p.Store, p.Way, p.Log, p.Now)
 	e.Services.Planner, e.Services.Channels, e.Services.Connected = planner, e.Channels, e.connected

@@ -115,17 +115,13 @@ func (e *Engine) newSpeech() *speech.Worker {
 }
 
 // newPush returns the worker that notifies browsers. Its client follows no redirects: a push service makes none.
-func (e *Engine) newPush() (*push.Worker, error) {
-	sealer, err := e.Sealer()
-	if err != nil {
-		return nil, err
-	}
+func (e *Engine) newPush() *push.Worker {
 	client := e.Way.Client()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &push.Worker{Store: e.Store, Users: e.People, Jobs: e.jobs, Client: client, Sealer: sealer, Open: e.Hub.Open,
+	return &push.Worker{Store: e.Store, Users: e.People, Jobs: e.jobs, Client: client, Sealer: e.Sealer, Open: e.Hub.Open,
 		Keys: &push.Keys{Keeper: e.Keeper(push.Account), While: e.While}, Contact: push.Contact(e.Config.HTTP.PublicURL),
 		Plain: e.Config.AllowPrivateURLs, Language: e.Config.DefaultLanguage, Meter: e.Meter, Log: e.Log.Named("push"),
-		Now: e.Now}, nil
+		Now: e.Now}
 }
 
 func (e *Engine) newPlans() error {

@@ -258,7 +258,7 @@ func TestSessions_seenAndEnded(t *testing.T) {
 	phone.Get("/settings/sessions").Wants(t, 200)
 	p.Post("/settings/sessions/"+fmt.Sprint(all[i].ID)+"/end", nil).Elsewhere(t, "/settings/sessions")
 	phone.Get("/settings/sessions").Wants(t, http.StatusUnauthorized)
-	p.Get("/settings/sessions").Lacks(t, "iPhone")
+	p.Get("/settings/sessions").Lacks(t, "Safari on iPhone")
 	p.Get("/settings/sessions").Lacks(t, "created in a browser")
 	operators, _, err := client.NewKey(rand.Reader, p.User, "of the command line", []string{"read"}, f.Clock.Now())
 	f.Must(err)

@@ -39,7 +39,7 @@ type Worker struct {
 	Jobs   *job.Worker
 	Keys   *Keys
 	Client *http.Client // to the push services, whose addresses browsers name
-	Sealer *secret.Sealer
+	Sealer func() (*secret.Sealer, error)
 	// Open reports whether a page of a session is open and visible.
 	Open     func(user core.UserID, session int64) bool
 	Contact  string // an https URL by which push services can find the operator
@@ -175,7 +175,11 @@ func (w *Worker) Subscribe(ctx context.Context, s store.Session, a Address, text
 	if err != nil {
 		return err
 	}
-	sealed, err := w.Sealer.Seal(SealedAs(s.ID), string(plain))
+	sealer, err := w.Sealer()
+	if err != nil {
+		return err
+	}
+	sealed, err := sealer.Seal(SealedAs(s.ID), string(plain))
 	if err != nil {
 		return err
 	}

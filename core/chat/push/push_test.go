@@ -46,7 +46,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Worker = &Worker{Store: w, Users: w, Sealer: sealer, Client: &http.Client{Transport: w}, Meter: w, Log: zap.NewNop(),
+	w.Worker = &Worker{Store: w, Users: w, Sealer: func() (*secret.Sealer, error) { return sealer, nil }, Client: &http.Client{Transport: w}, Meter: w, Log: zap.NewNop(),
 		Keys: &Keys{Keeper: w, While: func(ctx context.Context, _ string, f func(context.Context) error) error { return f(ctx) }},
 		Open: func(core.UserID, int64) bool { return w.open }, Contact: Contact(""), Language: "en",
 		Now:  func() time.Time { return now },

@@ -64,12 +64,8 @@ const (
 
 // send sends a notification. The error is ErrGone, a *core.RetryAfter, a *core.Permanent, or one of the network.
 func (w *Worker) send(ctx context.Context, s store.Session, n note) error {
-	plain, err := w.Sealer.Open(SealedAs(s.ID), s.Push.Sealed)
+	to, err := w.open(s)
 	if err != nil {
-		return &core.Permanent{Err: err}
-	}
-	var to Address
-	if err := json.Unmarshal([]byte(plain), &to); err != nil {
 		return &core.Permanent{Err: err}
 	}
 	pair, err := w.Keys.get(ctx)
@@ -95,6 +91,19 @@ func (w *Worker) send(ctx context.Context, s store.Session, n note) error {
 	defer resp.Body.Close()
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, mostHeard)) // only for the report
 	return w.judge(resp, channel.HostOf(to.Endpoint), strings.TrimSpace(string(said)))
+}
+
+// open decrypts where a session's browser is notified.
+func (w *Worker) open(s store.Session) (to Address, err error) {
+	sealer, err := w.Sealer()
+	if err != nil {
+		return to, err
+	}
+	plain, err := sealer.Open(SealedAs(s.ID), s.Push.Sealed)
+	if err != nil {
+		return to, err
+	}
+	return to, json.Unmarshal([]byte(plain), &to)
 }
 
 // judge returns the error that an answer of a push service means.
