@@ -186,12 +186,15 @@ func (w *Worker) Subscribe(ctx context.Context, s store.Session, a Address, text
 	return w.Store.Subscribe(ctx, s.User, s.ID, "", store.Subscription{Sealed: sealed, Texts: texts})
 }
 
-// Test sends a notification to a session's browser. core.ErrNotFound: the user has no such
-// session. ErrGone: it has no subscription, or has none any more.
+// Test sends a notification to a session's browser. core.ErrNotFound: the user has no such session. ErrGone: it has no
+// subscription, or has none any more.
 func (w *Worker) Test(ctx context.Context, u core.User, session int64) error {
 	s, err := w.session(ctx, u.ID, session)
 	if err != nil {
 		return err
+	}
+	if s.ID == 0 {
+		return core.ErrNotFound
 	}
 	if s.Push.Sealed == "" {
 		return ErrGone
