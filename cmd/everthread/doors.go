@@ -129,7 +129,7 @@ func (a *app) officeOptions() settings.Options {
 	c := a.Config
 	return settings.Options{Store: a.Store, People: a.People, Gateway: a.Gateway, Memory: a.Memory, Standing: a.Standing,
 		Engine: a.Engine, Embeddings: a.Embedders, Agents: engine.Agents{Engine: a.Engine}, Services: a.Services, Inspector: inspector{a},
-		Setup:  setupPage{a}, Push: a.Push,
+		Setup: setupPage{a}, Push: a.Push,
 		Prices: engine.Prices(c), TokensPerDay: c.Limits.TokensPerDay, Summaries: c.Summaries.PostForward,
 		Strategy: c.Context.Strategy, Voice: c.Speech.Model != "", Models: a.Turns.Choices, MediaDir: a.Files.Dir, PublicURL: c.HTTP.PublicURL,
 		Log: a.Log.Named("web"), Now: a.Now, Rand: rand.Reader}
