@@ -101,18 +101,26 @@ func TestPush_reachesADeviceWithoutAPage(t *testing.T) {
 			s.Click("#notifications form[action$=texts] .button")
 			s.Sees("#notifications .rows", "shows the text")
 			s.Open("/")
-			s.Send("hello to an open page")
-			s.Sees(".entry.agent .prose", "hello to an open page")
+			s.Send("hello") // it arrives live: the page is known to be open from here on
+			s.Sees(".entry.agent .prose", "echo: hello")
+			s.l.Until(`SELECT COUNT(*) FROM jobs WHERE queue = 'push'`, 0, s.g)
+			n := len(s.pushes.Got())
+			s.Send("is anybody looking?")
+			s.Sees(".entry.agent .prose", "echo: is anybody looking?")
+			s.l.Until(`SELECT COUNT(*) FROM jobs WHERE queue = 'push'`, 0, s.g)
+			if got := s.pushes.Got(); len(got) != n {
+				t.Errorf("an open page gets %+v", got[n:])
+			}
 			s.Send("say 150 words")
 			s.Comes("document.querySelector('.writing .prose:not(:empty)')")
 			s.goesAway()
-			if got := s.pushes.Next(3, s.g); got.Body == "You have a new message." || len([]rune(got.Body)) > 120 || got.Path == "m/"+id {
+			if got := s.pushes.Next(n+1, s.g); got.Body == "You have a new message." || len([]rune(got.Body)) > 120 || got.Path == "m/"+id {
 				t.Errorf("the answer is %+v", got)
 			}
 
 			s.pushes.Answer(http.StatusGone)
 			s.reminded("feed the cat")
-			if got := s.pushes.Next(4, s.g); !strings.Contains(got.Body, "feed the cat") {
+			if got := s.pushes.Next(n+2, s.g); !strings.Contains(got.Body, "feed the cat") {
 				t.Errorf("got %+v", got)
 			}
 			s.l.Until(`SELECT COUNT(*) FROM sessions WHERE push = ''`, 1, s.g)
@@ -124,7 +132,7 @@ func TestPush_reachesADeviceWithoutAPage(t *testing.T) {
 			if n := s.l.Count(`SELECT COUNT(*) FROM sessions`); n > 0 {
 				t.Errorf("%d sessions are left", n)
 			}
-			if got := s.pushes.Got(); len(got) != 4 {
+			if got := s.pushes.Got(); len(got) != n+2 {
 				t.Errorf("got %+v", got)
 			}
 		})
