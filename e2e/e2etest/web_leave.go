@@ -180,7 +180,7 @@ func (f *farewell) UntilNoFiles() {
 // AskToLeave presses the button that deletes the account, which needs a confirmation.
 func (f *farewell) AskToLeave(p *Tab, word string) {
 	f.T.Helper()
-	p.Open("/settings")
+	p.Open("/settings/data")
 	p.Press(".danger-zone", map[string]string{"DELETE": "Delete everything", "SUPPRIMER": "Tout supprimer"}[word])
 	p.Fill("#word", word)
 	p.Click(".danger-zone form button")
@@ -202,7 +202,7 @@ func (f *farewell) LeaveSlowly(p *Tab, word string, see func(page string)) {
 	} else {
 		f.Agree(f.L, f.G)
 	}
-	p.Open("/settings")
+	p.Open("/settings/data")
 	p.Press(".danger-zone", map[string]string{"DELETE": "Delete everything", "SUPPRIMER": "Tout supprimer"}[word])
 	p.Fill("#word", word)
 	held, err := f.L.DB.Conn(f.T.Context())
