@@ -118,7 +118,7 @@ var tasks = map[string]func(p *person){
 	},
 	"take everything along": func(p *person) {
 		p.clicks(".top", "Settings")
-		p.clicks("#data", "Download")
+		p.clicks("#profile", "Download")
 		p.Sees("main", "everything you've said in one file")
 		folder := p.T.TempDir()
 		p.Do(e2etest.Command(browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
