@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -159,7 +160,8 @@ func TestDoctorReadsTheSourcesOfTheDay(t *testing.T) {
 		s.URL+"/s3cr3t/lies.ics")
 	said := w.Doctor(env)
 	good, bad := strings.Join(said["calendar Work"], "\n"), strings.Join(said["calendar Page"], "\n")
-	if !strings.Contains(good, "7 appointments in the next seven days") || !strings.Contains(bad, "PROBLEM") ||
+	seven := regexp.MustCompile(`[78] appointments in the next seven days`) // 8 while one of them is on
+	if !seven.MatchString(good) || !strings.Contains(bad, "PROBLEM") ||
 		!strings.Contains(bad, "is no calendar; check day_ahead.calendars") || strings.Contains(good+bad, "s3cr3t") {
 		t.Errorf("%q and %q of %q", good, bad, said)
 	}
