@@ -134,6 +134,7 @@ func TestDocuments_readFromThePage(t *testing.T) {
 	t.Cleanup(model.Close)
 	w := e2etest.NewTown(t, "")
 	w.UseModel(model.URL + "/v1")
+	w.ReadsPDF(t)
 	g := w.Start()
 	v := g.NewGuest(g.WebCode())
 	v.Upload("lease.pdf", pdf)

@@ -14,7 +14,7 @@ import (
 func (l *Ledger) Until(query string, want int, g *Gateway, args ...any) {
 	l.t.Helper()
 	got := -1
-	for deadline := time.Now().Add(40 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if got = l.Count(query, args...); got == want {
 			return
 		}

@@ -45,6 +45,8 @@ func TestWeek_ofThingsOfToday(t *testing.T) {
 		for n := range 7 {
 			w.Set(first.AddDate(0, 0, n))
 			switch n {
+			case 0:
+				w.Set(first.Add(-90 * time.Minute)) // before the time of posts: a new user is not told of a day that has begun
 			case 1, 4:
 				says("/model local", "From now on I answer you with tiny")
 				says("who are you?", "I am the local one.")
