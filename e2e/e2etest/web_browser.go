@@ -66,6 +66,8 @@ type Tab struct {
 	Base string // prefix of URLs
 	Root string // path below which the gateway is reached, at the end of Base; empty: none
 
+	Framed bool // expressions and clicks are about the first frame of the page
+
 	mu       sync.Mutex
 	problems []string // complaints of the browser
 	allowed  []string // complaints that are allowed
@@ -203,13 +205,16 @@ func Js[T any](p *Tab, expression string) T {
 
 var addressed = regexp.MustCompile(`((?:href|action)\^?=\\?["'])/`)
 
-// below returns an expression about paths for the path below which the gateway is reached.
+// below returns an expression about paths for the path below which the gateway is reached, and for the frame.
 func (p *Tab) below(expression string) string {
-	if p.Root == "" {
-		return expression
+	if p.Root != "" {
+		expression = addressed.ReplaceAllString(expression, "${1}"+p.Root+"/")
+		expression = strings.ReplaceAll(expression, "location.pathname", fmt.Sprintf("location.pathname.slice(%d)", len(p.Root)))
 	}
-	expression = addressed.ReplaceAllString(expression, "${1}"+p.Root+"/")
-	return strings.ReplaceAll(expression, "location.pathname", fmt.Sprintf("location.pathname.slice(%d)", len(p.Root)))
+	if p.Framed {
+		return "(() => { with (frames[0]) { return (" + expression + "); } })()"
+	}
+	return expression
 }
 
 // Is reports whether an expression is true on the page. While the page is being left,
@@ -251,7 +256,7 @@ func (p *Tab) Sees(selector, text string) {
 func (p *Tab) Shown() string {
 	ctx, cancel := context.WithTimeout(p.Ctx, 5*time.Second)
 	defer cancel()
-	text, err := chromedp.Run(ctx, chromedp.Evaluate[string]("location.href + '\\n' + document.body.innerText"))
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](p.below("location.href + '\\n' + document.body.innerText")))
 	if err != nil {
 		return err.Error()
 	}
@@ -279,10 +284,10 @@ func (p *Tab) clicks(selector string, aim func()) {
 	for range 10 {
 		aim()
 		Js[chromedp.Void](p,
-			"window.hit = false; document.addEventListener('click', (e) => { window.hit ||= !!e.target.closest("+Quote(selector)+
+			"window.hit = false, document.addEventListener('click', (e) => { window.hit ||= !!e.target.closest("+Quote(selector)+
 				"); }, {capture: true})")
 		ctx, cancel := context.WithTimeout(p.Ctx, Patience/10)
-		err = chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+		err = chromedp.Do(ctx, p.click(selector))
 		cancel()
 		// On another page, the click has hit.
 		if !p.Is("window.hit === false") || err == nil && !p.Is("document.querySelector("+Quote(selector)+")") {
@@ -290,6 +295,16 @@ func (p *Tab) clicks(selector string, aim func()) {
 		}
 	}
 	p.T.Fatalf("%s is never hit: %v\n%s", selector, err, p.Shown())
+}
+
+// click clicks on an element with the mouse.
+func (p *Tab) click(selector string) action {
+	if !p.Framed {
+		return chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible)
+	}
+	at := Js[[]float64](p, `((x) => { x.scrollIntoView({block: "center", behavior: "instant"}); const a = x.getBoundingClientRect(),
+		b = frameElement.getBoundingClientRect(); return [b.left + a.left + a.width / 2, b.top + a.top + a.height / 2]; })(document.querySelector(`+Quote(selector)+"))")
+	return chromedp.MouseClickXY(at[0], at[1])
 }
 
 // Press clicks on the button or link within an element that begins with a text.

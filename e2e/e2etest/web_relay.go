@@ -64,6 +64,12 @@ func (r *Relay) To(g *Gateway) {
 	}
 }
 
+// dashboard shows the page below ROOT in a frame, under a bar of its own.
+const dashboard = `<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Dashboard</title>
+<style>body { margin: 0; display: flex; flex-direction: column; height: 100vh; font: 20px/56px sans-serif; color: #fff; background: #03a9f4 }
+header { padding: 0 16px } header::before { content: "☰"; margin-right: 24px } iframe { flex: 1; border: 0 }</style>
+<header>Everthread</header><iframe src="ROOT/"></iframe>`
+
 // Below serves the gateway only below a path, as Home Assistant's ingress does: it removes the path and names it in a
 // header. /dashboard shows the gateway's page in a frame.
 func (r *Relay) Below(t *testing.T, root string) {
@@ -71,7 +77,7 @@ func (r *Relay) Below(t *testing.T, root string) {
 	site := http.NewServeMux()
 	site.HandleFunc("GET /dashboard", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, `<!doctype html><title>Dashboard</title><iframe width=400 height=700 src="`+root+`/"></iframe>`)
+		_, _ = io.WriteString(w, strings.Replace(dashboard, "ROOT", root, 1))
 	})
 	site.Handle(root+"/", http.StripPrefix(root, &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
 		r.mu.Lock()
@@ -81,7 +87,10 @@ func (r *Relay) Below(t *testing.T, root string) {
 		p.Out.Header.Set("X-Ingress-Path", root)
 	}}))
 	s := httptest.NewServer(site)
-	t.Cleanup(s.Close)
+	t.Cleanup(func() {
+		s.CloseClientConnections() // a page that is still open has a stream
+		s.Close()
+	})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.proxy = s.Listener.Addr().String()

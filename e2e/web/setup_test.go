@@ -3,13 +3,16 @@
 package web
 
 import (
+	"bytes"
 	"fmt"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
@@ -22,11 +25,108 @@ func unset() []string {
 		"EVERTHREAD_CHANNELS_TELEGRAM_TOKEN=", "EVERTHREAD_ACCESS_POLICY=pairing"}
 }
 
-// picture puts a picture of a page into docs/images, if pictures are to be taken.
-func picture(t *testing.T, p *e2etest.Tab, name string) {
+// beginner is the first visitor of a gateway that nobody has set up, on a phone.
+type beginner struct {
+	*visitor
+	pushes *e2etest.Pushes
+	model  *e2etest.Moody
+	page   string // its path
+	album  string // prefix of the names of pictures; empty: none are taken
+	inputs int    // what was typed or chosen
+}
+
+// newBeginner starts a gateway, and opens a tab whose person allows notifications.
+func newBeginner(t *testing.T, album string, env ...string) *beginner {
 	t.Helper()
-	if *updatePictures {
-		e2etest.Must(t, os.WriteFile(filepath.Join("../../docs/images", name+".png"), p.Picture(390), 0o644))
+	b := &beginner{page: "/", album: album, pushes: e2etest.NewPushes(t), model: e2etest.NewMoody(t,
+		e2etest.MoodyAnswer{To: "Hello, I'm Ada.", Text: "Good morning, Ada. What shall I keep in mind for you?"},
+		e2etest.MoodyAnswer{To: "Remind me in two hours to water the plants.", Text: "I'll remind you in two hours.",
+			Tool: "reminder_set", Args: `{"text":"Water the plants","when":"in 2 hours"}`})}
+	w := e2etest.NewClock(t, "")
+	w.Env = append(append(w.Env, unset()...), "EVERTHREAD_ALLOW_PRIVATE_URLS=true", "EVERTHREAD_SETUP_CODE=installers-code")
+	g := w.Start(env...)
+	b.visitor = &visitor{Week: w, g: g, l: w.Ledger(), Tab: g.NewTab(t).Allow("401").Allow("net::ERR")}
+	takesNotifications(b.Tab, b.pushes)
+	b.Look(390, "light", "en")
+	b.Do(e2etest.Command(emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true}))
+	return b
+}
+
+// picture puts a picture of what the phone shows into docs/images, if pictures are to be taken.
+func (b *beginner) picture(name string) {
+	b.Tab.T.Helper()
+	if *updatePictures && b.album != "" {
+		shown, err := png.Decode(bytes.NewReader(b.Picture(390)))
+		e2etest.Must(b.Tab.T, err)
+		var small bytes.Buffer
+		e2etest.Must(b.Tab.T, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, shown))
+		e2etest.Must(b.Tab.T, os.WriteFile(filepath.Join("../../docs/images", b.album+name+".png"), small.Bytes(), 0o644))
+	}
+}
+
+func (b *beginner) enters(selector, text string) {
+	b.Tab.T.Helper()
+	b.inputs++
+	b.Fill(selector, text)
+}
+
+// begins enters the code of the log and a model, and comes to the first app.
+func (b *beginner) begins() {
+	b.Tab.T.Helper()
+	b.Open(b.page)
+	b.Sees("label", "Code")
+	b.picture("1-code")
+	b.enters("#start-code", "installers-code")
+	b.Press("form", "Begin")
+	b.Sees("h1", "Model")
+	b.inputs++
+	e2etest.Js[bool](b.Tab, "document.querySelector('select[name=\"llm.provider\"]').value = 'openai', true")
+	b.enters("input[name='llm.base_url']", b.model.URL+"/v1")
+	b.enters("input[name='llm.model']", "qwen3:14b")
+	b.picture("2-model")
+	b.Press("form", "Save")
+	b.Sees("h1", "Telegram")
+	b.picture("3-app")
+}
+
+// talks goes on without an app: it writes on the page, sets a reminder, turns the offered notifications on and leaves.
+// The reminder rings, and is in the conversation.
+func (b *beginner) talks() {
+	b.Tab.T.Helper()
+	b.Press("main", "Later")
+	b.Sees("h1", "Today")
+	b.inputs++
+	b.Send("Hello, I'm Ada.")
+	b.Sees(".entry.agent .prose", "Good morning, Ada.")
+	b.answered()
+	b.picture("5-answer")
+	b.Send("Remind me in two hours to water the plants.")
+	b.Sees(".entry.agent .prose", "I'll remind you in two hours.")
+	b.Comes("document.querySelector('#offer')?.checkVisibility()")
+	b.picture("6-notifications")
+	b.Click("#offer .button.primary")
+	b.Sees("#toast", "Notifications are on")
+	(&subscriber{visitor: b.visitor}).goesAway()
+	b.Set(b.Now().Add(2*time.Hour + time.Minute))
+	b.l.Until(`SELECT COUNT(*) FROM messages WHERE kind = 'reminder'`, 1, b.g)
+	id := b.l.Lines(`SELECT id FROM messages WHERE kind = 'reminder'`)[0]
+	if got := b.pushes.Next(1, b.g); got.Path != "m/"+id || got.Body != "You have a new message." {
+		b.Tab.T.Errorf("the device shows %+v", got)
+	}
+	b.Open(b.page)
+	b.Sees("#m"+id, "Water the plants")
+	b.picture("7-reminder")
+}
+
+// answered checks that the first answer has taken at most eight inputs, no file and no restart.
+func (b *beginner) answered() {
+	b.Tab.T.Helper()
+	if b.inputs > 8 {
+		b.Tab.T.Errorf("%d inputs", b.inputs)
+	}
+	b.Tab.T.Logf("%d inputs to the first answer", b.inputs)
+	if n := strings.Count(b.g.Log.String(), "owner code"); n > 1 {
+		b.Tab.T.Errorf("it was started %d times", n)
 	}
 }
 
@@ -34,66 +134,49 @@ func picture(t *testing.T, p *e2etest.Tab, name string) {
 // inputs, no file and no restart.
 func TestSetup_fromNothingByThePageAlone(t *testing.T) {
 	t.Parallel()
-	w := e2etest.NewTown(t, "")
-	model := e2etest.NewMoody(t, e2etest.MoodyAnswer{To: "Hello?", Text: "Good morning, Ada."})
-	w.Env = append(w.Env, unset()...)
-	g := w.Start("EVERTHREAD_SETUP_CODE=installers-code")
-	pid := g.Cmd.Process.Pid
-	p := g.NewTab(t).Allow("401")
-	p.Look(390, "light", "en")
-	inputs := 0
-	fill := func(selector, text string) {
-		t.Helper()
-		inputs++
-		p.Fill(selector, text)
-	}
-	p.Open("/")
-	picture(t, p, "first-start-1-code")
-	fill("#start-code", "installers-code")
-	p.Press("form", "Begin")
-	p.Sees("h1", "Model")
-	inputs++
-	p.Do(chromedp.SetValue(chromedp.CSS("select[name='llm.provider']"), "openai"))
-	fill("input[name='llm.base_url']", model.URL+"/v1")
-	fill("input[name='llm.model']", "moody")
-	picture(t, p, "first-start-2-model")
-	p.Press("form", "Save")
-	p.Sees("h1", "Telegram")
-	fill("input[name='telegram']", "hello")
-	p.Press("form", "Save")
-	p.Sees(".note.bad", "BotFather")
-	inputs-- // a mistake is not a step
-	fill("input[name='telegram']", telegramtest.Token)
-	picture(t, p, "first-start-3-telegram")
-	p.Press("form", "Save")
-	p.Sees("h2", "Connect yourself")
-	p.Press("section", "Connect yourself")
-	p.Sees("#secret", "/start ")
-	picture(t, p, "first-start-4-link")
-	code := p.Text("#secret")
-	inputs++ // it is sent by a tap on the link, or the QR code
-	w.Telegram.Say(e2etest.Ada, code)
-	w.Sent(e2etest.Ada, 1)
-	p.Comes("!document.querySelector('[data-arrives]').hidden")
-	inputs++
-	w.Telegram.Say(e2etest.Ada, "Hello?")
-	sent := w.Sent(e2etest.Ada, 2)
-	if got := sent[len(sent)-1].Text; got != "Good morning, Ada." {
+	b := newBeginner(t, "")
+	pid := b.g.Cmd.Process.Pid
+	b.begins()
+	b.Fill("input[name='telegram']", "hello") // a mistake is not a step
+	b.Press("form", "Save")
+	b.Sees(".note.bad", "BotFather")
+	b.enters("input[name='telegram']", telegramtest.Token)
+	b.Press("form", "Save")
+	b.Sees("h2", "Connect yourself")
+	b.Press("section", "Connect yourself")
+	b.Sees("#secret", "/start ")
+	b.album = "first-start-"
+	b.picture("4-link")
+	code := b.Text("#secret")
+	b.inputs++ // it is sent by a tap on the link, or the QR code
+	b.Telegram.Say(e2etest.Ada, code)
+	b.Town.Sent(e2etest.Ada, 1)
+	b.Comes("!document.querySelector('[data-arrives]').hidden")
+	b.inputs++
+	b.Telegram.Say(e2etest.Ada, "Hello, I'm Ada.")
+	sent := b.Town.Sent(e2etest.Ada, 2)
+	if got := sent[len(sent)-1].Text; !strings.HasPrefix(got, "Good morning, Ada.") {
 		t.Errorf("it answers %q", e2etest.Texts(sent))
 	}
-	if inputs > 8 {
-		t.Errorf("%d inputs", inputs)
-	}
-	if !p.Is("document.cookie === ''") || g.Cmd.Process.Pid != pid {
+	b.answered()
+	if !b.Is("document.cookie === ''") || b.g.Cmd.Process.Pid != pid {
 		t.Error("a script can read the session, or there was another process")
 	}
-	p.Open("/setup")
-	p.Click("main details > summary")
-	p.Sees("main", "llm.model")
-	if strings.Contains(g.Log.String(), telegramtest.Token) {
+	b.Open("/setup")
+	b.Click("main details > summary")
+	b.Sees("main", "llm.model")
+	if strings.Contains(b.g.Log.String(), telegramtest.Token) {
 		t.Error("the log has the token")
 	}
-	w.Ledger().Until(`SELECT COUNT(*) FROM audit WHERE what = 'setup' AND tool = 'channels.telegram.token'`, 1, g)
+	b.l.Until(`SELECT COUNT(*) FROM audit WHERE what = 'setup' AND tool = 'channels.telegram.token'`, 1, b.g)
+}
+
+// Without any app, the page alone leads from nothing to a reminder that rings on the phone.
+func TestSetup_fromNothingToARingingReminder(t *testing.T) {
+	t.Parallel()
+	b := newBeginner(t, "first-start-")
+	b.begins()
+	b.talks()
 }
 
 // TestSetup_whileManyTalk: the model changes again and again while 64 people talk. Each message gets one whole answer, of
