@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
+	"github.com/everthread/everthread/core/store/sqlite"
 )
 
 // newHome returns a simulation with one user, in Paris on a Tuesday at noon.
@@ -149,8 +151,24 @@ func TestTools_noLimitRefusesAReply(t *testing.T) {
 	}
 }
 
+// heard notes what a store is told of plans that fire.
+type heard struct {
+	*sqlite.Store
+	fired []store.FirePlan
+}
+
+func (h *heard) FirePlan(ctx context.Context, f store.FirePlan) error {
+	h.fired = append(h.fired, f)
+	return h.Store.FirePlan(ctx, f)
+}
+
+// pageOnly is a place without apps that ring.
+type pageOnly struct{}
+
+func (pageOnly) Capabilities(string) core.Capabilities { return core.Capabilities{Rings: true} }
+
 // TestTask_hindrancesAreToldOnce checks that the user is notified once of each cause, without a call of the
-// model.
+// model. Devices ring for it where no app does.
 func TestTask_hindrancesAreToldOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -159,22 +177,29 @@ func TestTask_hindrancesAreToldOnce(t *testing.T) {
 		cause  core.RunCause
 		said   string
 		sent   int
+		rings  bool
 	}{
 		"late": {func(f *fates, _ *person) { f.now = f.now.Add(4 * time.Hour) }, core.RunSkipped, core.CauseLate,
-			"was skipped", 1},
+			"was skipped", 1, false},
+		"late, on the page alone": {func(f *fates, _ *person) {
+			f.now = f.now.Add(4 * time.Hour)
+			f.firers[0].Channels = pageOnly{}
+		}, core.RunSkipped, core.CauseLate, "was skipped", 0, true},
 		"paused": {func(f *fates, p *person) {
 			f.effect(p.ID, effect.SetSettings{Settings: core.Settings{Paused: true}})
-		}, core.RunSkipped, core.CausePaused, "You had paused me", 0},
+		}, core.RunSkipped, core.CausePaused, "You had paused me", 0, false},
 		"blocked": {func(f *fates, p *person) { f.must(f.SetBlocked(f.t.Context(), p.ID, p.at.ID, true, f.now)) },
-			core.RunSkipped, core.CauseBlocked, "I couldn't write to you", 0},
+			core.RunSkipped, core.CauseBlocked, "I couldn't write to you", 0, true},
 		"tokens": {func(f *fates, _ *person) { f.limit = 100 }, core.RunFailed, core.CauseTokens,
-			"Today's tokens for tasks", 1},
+			"Today's tokens for tasks", 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, p := newHome(t)
 			id := f.sets(p, "in 30 minutes tell the news")
 			f.now = f.now.Add(31 * time.Minute)
+			told := &heard{Store: f.Store}
+			f.firers[0].Due = told
 			c.hinder(f, p)
 			for range 3 {
 				f.must(f.firers[0].Run(t.Context(), f.now))
@@ -193,6 +218,9 @@ func TestTask_hindrancesAreToldOnce(t *testing.T) {
 			f.must(err)
 			if len(ds) != c.sent {
 				t.Errorf("sent %d times, want %d", len(ds), c.sent)
+			}
+			if told.fired[len(told.fired)-1].Message.Rings != c.rings {
+				t.Errorf("it rings: %v", !c.rings)
 			}
 			refs, _, err := f.Due(t.Context(), []string{core.QueueTurn}, f.now, 10, store.Share{})
 			f.must(err)

@@ -110,7 +110,7 @@ type addresses struct{ *fates }
 
 func (f addresses) Plan(ctx context.Context, u core.User, _ bool) ([]core.Target, error) {
 	ids, err := f.Identities(ctx, u.ID)
-	return []core.Target{{Identity: ids[0], Why: "home"}}, err
+	return []core.Target{{Identity: ids[0], Why: "home", Held: ids[0].Blocked}}, err
 }
 
 func (f *fates) Capabilities(string) core.Capabilities {

@@ -138,8 +138,8 @@ type Session struct {
 type Subscription struct {
 	Sealed   string    // address and keys, encrypted; see core/chat/push
 	Texts    bool      // they show texts; otherwise only that there is a message
-	FailedAt time.Time // when the last one failed; zero: it did not
-	Error    string    // why
+	FailedAt time.Time // since when they fail; zero: the last one did not
+	Error    string    // why the last one failed
 }
 
 // EndsWithout reports whether detaching an identity ends the session.

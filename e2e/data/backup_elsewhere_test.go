@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"filippo.io/age"
 
 	"github.com/everthread/everthread/core/archive/backup/place/placetest"
 	"github.com/everthread/everthread/e2e/e2etest"
@@ -115,4 +118,45 @@ func TestBackup_elsewhereByItself(t *testing.T) {
 		t.Errorf("it has %v", there)
 	}
 	l.Until(`SELECT COUNT(*) FROM messages WHERE kind = 'notice' AND body LIKE '%can''t be put elsewhere%'`, 1, g)
+}
+
+// A backup by schedule, encrypted for a key that the machine does not have, brings the conversation back on another one.
+func TestBackup_onScheduleAndBack(t *testing.T) {
+	t.Parallel()
+	key, err := age.GenerateX25519Identity()
+	e2etest.Must(t, err)
+	file := filepath.Join(t.TempDir(), "everthread.key")
+	e2etest.Must(t, os.WriteFile(file, []byte(key.String()+"\n"), 0o600))
+	for kind, address := range map[string]string{"folder": placetest.Folder(t), "bucket": placetest.Bucket(t).Address,
+		"webdav": placetest.WebDAV(t, t.TempDir()).Address} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			w := e2etest.NewClock(t, "")
+			w.Set(time.Now()) // a bucket refuses a clock that is a quarter of an hour off
+			due := w.Now().UTC().Add(5 * time.Minute).Truncate(time.Minute)
+			w.Env = append(w.Env, "EVERTHREAD_BACKUP_CRON="+due.Format("4 15 * * *"), "EVERTHREAD_BACKUP_TO="+address,
+				"EVERTHREAD_BACKUP_USER="+placetest.User, "EVERTHREAD_BACKUP_PASSWORD="+placetest.Password,
+				"EVERTHREAD_BACKUP_ENCRYPT_TO="+key.Recipient().String())
+			g := w.Start()
+			g.Logged(`backup put elsewhere`) // the first is made at once
+			said := w.ALife(g)
+			first := storedIn(t, w.Town, address)
+			w.Set(due.Add(time.Second))
+			var all []storedBackup
+			for deadline := time.Now().Add(e2etest.Patience); len(all) < 2; time.Sleep(100 * time.Millisecond) {
+				if all = storedIn(t, w.Town, address); time.Now().After(deadline) {
+					t.Fatalf("it has %v\n%s", all, g.Log)
+				}
+			}
+			g.Stop()
+			if newest := slices.MaxFunc(all, func(a, b storedBackup) int { return strings.Compare(a.Name, b.Name) }); len(first) != 1 ||
+				newest.Name < due.Format("everthread-20060102-150405") || !newest.Encrypted {
+				t.Errorf("it has %v, first %v", all, first)
+			}
+			there := w.Empty()
+			there.Fails("give the file of its secret key with --identity", "restore")
+			there.MustRun("restore", "--identity", file)
+			there.GoesOn(t, w.Town, said, 0)
+		})
+	}
 }

@@ -53,6 +53,9 @@ type Worker struct {
 // life is how long a push service keeps a notification for a device that is off, and for how long one is retried.
 const life = 12 * time.Hour
 
+// longFailed is how long notifications of a subscription may fail, without one that arrives, before it is ended.
+const longFailed = 30 * 24 * time.Hour
+
 // shown bounds the characters of a message in a notification.
 const shown = 120
 
@@ -131,11 +134,15 @@ func (w *Worker) record(ctx context.Context, s store.Session, err error) error {
 	next := store.Subscription{Sealed: s.Push.Sealed, Texts: s.Push.Texts}
 	result := "sent"
 	var temporary error
+	since := w.Now()
+	if !s.Push.FailedAt.IsZero() {
+		since = s.Push.FailedAt
+	}
 	switch {
-	case errors.Is(err, ErrGone):
+	case errors.Is(err, ErrGone), err != nil && w.Now().Sub(since) > longFailed:
 		next, result = store.Subscription{}, "gone"
 	case err != nil:
-		result, next.FailedAt, next.Error = "failed", w.Now(), text.Shorten(err.Error(), 300)
+		result, next.FailedAt, next.Error = "failed", since, text.Shorten(err.Error(), 300)
 		temporary = w.temporary(ctx, err)
 	}
 	w.Meter.Count("everthread_push_total", 1, result)

@@ -152,6 +152,35 @@ func TestTake_outcomes(t *testing.T) {
 	}
 }
 
+// TestTake_longFailuresEndIt checks that a subscription ends after 30 days in which nothing arrived, and not before.
+func TestTake_longFailuresEndIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.status = http.StatusForbidden
+	at := func(days int) store.Subscription {
+		w.Now = func() time.Time { return now.AddDate(0, 0, days) }
+		_ = w.Test(t.Context(), core.User{ID: 1}, 7)
+		return w.session.Push
+	}
+	if s := at(0); !s.FailedAt.Equal(now) {
+		t.Errorf("failed since %v", s.FailedAt)
+	}
+	if s := at(29); s.Sealed == "" || !s.FailedAt.Equal(now) {
+		t.Errorf("after 29 days: %+v", s)
+	}
+	w.status = http.StatusCreated
+	if s := at(29); !s.FailedAt.IsZero() || s.Error != "" {
+		t.Errorf("after one that arrived: %+v", s)
+	}
+	w.status = http.StatusForbidden
+	if s := at(31); s.Sealed == "" {
+		t.Error("it counts failures before one that arrived")
+	}
+	if s := at(62); s != (store.Subscription{}) {
+		t.Errorf("after 31 days: %+v", s)
+	}
+}
+
 func TestTake_staysQuiet(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(w *world){

@@ -1,6 +1,7 @@
 package summary_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/store"
+	"github.com/everthread/everthread/core/store/sqlite"
 )
 
 const dentist = "## Today\n- **09:00** “Dentist”"
@@ -50,6 +52,63 @@ func TestPost_endsWithTheDayAhead(t *testing.T) {
 	}
 	if sent := n.sent(core.DeliverPost); len(sent) != 2 || !strings.Contains(sent[1], "Dentist") {
 		t.Errorf("sent %q", sent)
+	}
+}
+
+// posted notes what a store is told of posts.
+type posted struct {
+	*sqlite.Store
+	all []store.PutPost
+}
+
+func (p *posted) PutPost(ctx context.Context, in store.PutPost) error {
+	p.all = append(p.all, in)
+	return p.Store.PutPost(ctx, in)
+}
+
+// reach is where proactive messages go.
+type reach []core.Target
+
+func (r reach) Plan(context.Context, core.User, bool) ([]core.Target, error) { return r, nil }
+
+// TestPost_ringsWhereNoAppReceives checks that devices are notified of a summary, and of a missing one, exactly if no app
+// receives it now.
+func TestPost_ringsWhereNoAppReceives(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		held, none, down, rings bool
+	}{
+		"an app":                                 {},
+		"an app that is away":                    {held: true, rings: true},
+		"the page alone":                         {none: true, rings: true},
+		"an app, and no summary in time":         {down: true},
+		"the page alone, and no summary in time": {none: true, down: true, rings: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNight(t)
+			kept := &posted{Store: n.store}
+			n.sum.Store, n.sum.Planner = kept, reach{{Identity: n.at, Why: "home", Held: c.held}}
+			if c.none {
+				n.sum.Planner = reach{}
+			}
+			n.exchange("a", "b")
+			n.model.Script(answer("## Summary\nTea. [#1]"))
+			if c.down {
+				n.fails(core.ModelDown)
+			}
+			for n.now = time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC); n.now.Before(time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)); n.now = n.now.Add(20 * time.Minute) {
+				n.tick()
+			}
+			told := slices.DeleteFunc(kept.all, func(p store.PutPost) bool { return p.Message.Text == "" })
+			want := core.PostDone
+			if c.down {
+				want = core.PostMissed
+			}
+			if len(told) != 1 || told[0].State != want || told[0].Message.Rings != c.rings {
+				t.Errorf("posted %+v", told)
+			}
+		})
 	}
 }
 
