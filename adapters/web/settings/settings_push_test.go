@@ -51,7 +51,7 @@ func TestPush_ofOneDevice(t *testing.T) {
 	failed := all[0].Push
 	failed.FailedAt, failed.Error = f.Clock.Now(), "it answered 403"
 	f.Must(f.Store.Subscribe(t.Context(), p.User.ID, all[0].ID, "", failed))
-	p.Get("/settings/notifications").Wants(t, http.StatusOK, "The last notification failed (just now): it answered 403")
+	p.Get("/settings/notifications").Wants(t, http.StatusOK, "the first failed just now: it answered 403")
 	at := fmt.Sprintf("/settings/push/%d/", all[0].ID)
 	for cause, said := range map[error]string{nil: "is on its way", push.ErrGone: "does not take", errors.New("403"): "could not be sent: 403"} {
 		f.push.err = cause
