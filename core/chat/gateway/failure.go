@@ -114,7 +114,7 @@ func (g *Gateway) giveUp(t *core.Turn, u core.User, state core.TurnState, cause 
 
 // unanswered stores a reply that ends a turn without an answer.
 func (g *Gateway) unanswered(op string, r store.Reply) error {
-	g.rings(&r)
+	g.rings(context.WithoutCancel(g.ctx), &r)
 	return g.retry(g.ctx, op, func(ctx context.Context) error {
 		_, err := g.Store.Commit(ctx, r, nil)
 		return err

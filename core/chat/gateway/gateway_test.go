@@ -131,6 +131,7 @@ type line struct {
 	fail  []error       // for the next sends, in order
 	most  int           // bytes in a part; 0: no limit
 	rate  float64       // messages a second; 0: no limit
+	page  bool          // nothing is sent there, and devices are notified instead
 	held  chan struct{} // sends wait until it is closed, unless it is nil
 	more  chan struct{}
 }
@@ -142,7 +143,7 @@ func (l *line) Run(ctx context.Context, _ core.Receiver) error { <-ctx.Done(); r
 func (l *line) Capabilities() core.Capabilities {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return core.Capabilities{Push: true, MaxText: l.most, RatePerChat: l.rate}
+	return core.Capabilities{Push: !l.page, Rings: l.page, MaxText: l.most, RatePerChat: l.rate}
 }
 
 // limit bounds the bytes of later parts.

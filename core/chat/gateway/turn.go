@@ -307,7 +307,7 @@ func (g *Gateway) written(language string, m *core.NewMessage, channel string) [
 func (g *Gateway) commit(t *core.Turn, r store.Reply) (*core.Delivery, error) {
 	ctx := context.WithoutCancel(g.ctx)
 	claim := g.claimReply(ctx, t, r)
-	g.rings(&r)
+	g.rings(ctx, &r)
 	var out store.Committed
 	err := g.retry(g.ctx, "commit reply", func(ctx context.Context) (err error) {
 		now := g.Jobs.Claim() // leases begin now, however long the store was away
@@ -338,13 +338,21 @@ func (g *Gateway) commit(t *core.Turn, r store.Reply) (*core.Delivery, error) {
 	return out.Delivery, nil
 }
 
-// rings marks the last message of a reply if a delivery goes where devices are notified instead.
-func (g *Gateway) rings(r *store.Reply) {
+// rings marks the last message of a reply if a delivery goes where devices are notified instead, or is a task's and
+// waits because the app cannot receive it now.
+func (g *Gateway) rings(ctx context.Context, r *store.Reply) {
 	if n := len(r.Messages); n > 0 {
 		r.Messages[n-1].Rings = slices.ContainsFunc(r.Deliveries, func(d core.NewDelivery) bool {
-			return g.Channels.Capabilities(d.To.Channel).Rings
+			return g.Channels.Capabilities(d.To.Channel).Rings || r.Turn.Task != 0 && g.away(ctx, r.Turn.User, d.Identity)
 		})
 	}
+}
+
+// away reports whether an identity cannot receive anything now. If that cannot be read, it can.
+func (g *Gateway) away(ctx context.Context, user core.UserID, id core.IdentityID) bool {
+	ids, err := g.People.Identities(ctx, user)
+	g.logUnless(ctx, err, "not known whether an app can receive")
+	return slices.ContainsFunc(ids, func(i core.Identity) bool { return i.ID == id && !g.planner.receives(i, g.Now()) })
 }
 
 // claimReply returns a claim of the reply's delivery if it can be sent immediately, else nil.
