@@ -235,7 +235,11 @@ func (r *Room) changePart(v *web.Visit) error {
 		if t.Wrong != "" {
 			return r.tested(v, p, a, t)
 		}
-		return v.Back(after(p, form.Has("first")), strings.TrimSpace(t.Said+" "+w.Saved))
+		said := strings.TrimRight(t.Said, ". ")
+		if said != "" {
+			said += ". "
+		}
+		return v.Back(after(p, form.Has("first")), said+w.Saved)
 	})
 }
 
