@@ -1,0 +1,231 @@
+package signal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/channel"
+)
+
+const (
+	// sendTimeout bounds one request to send, with files. After it the outcome is unknown.
+	sendTimeout = 2 * time.Minute
+	// showTimeout bounds a dispensable request.
+	showTimeout = 5 * time.Second
+
+	// limitPause is the pause of the account after a limit of unstated length.
+	limitPause = time.Minute
+	// deadPause is the pause while the daemon does not have the account.
+	deadPause = 5 * time.Minute
+)
+
+// Send delivers one part, a text or a file, and then marks the person's messages as read. A part whose Key was confirmed
+// to this process is not sent again. Of a failure between Signal and the daemon it is assumed that nothing arrived.
+func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
+	if done, ok := c.memory.sent.get(p.Key); ok && p.Key != "" {
+		return done, nil
+	}
+	receipt, err := c.say(ctx, to, p, nil)
+	if err != nil {
+		return core.Receipt{}, err
+	}
+	if p.Key != "" {
+		c.memory.sent.put(p.Key, receipt)
+	}
+	c.markRead(ctx, to.External)
+	return receipt, nil
+}
+
+// Edit replaces the text of a message of ours. The service admits ten edits within a day.
+func (c *Channel) Edit(ctx context.Context, to core.Address, native string, p core.Part) error {
+	timestamp, err := strconv.ParseInt(native, 10, 64)
+	if err != nil {
+		return &core.Permanent{Err: errors.New("edit on signal: the id is not that of a message")}
+	}
+	_, err = c.say(ctx, to, p, params{"editTimestamp": timestamp})
+	return err
+}
+
+// say sends the message p with more parameters.
+func (c *Channel) say(ctx context.Context, to core.Address, p core.Part, more params) (core.Receipt, error) {
+	text, ranges := Render(p)
+	if p.Attachment == nil && strings.TrimSpace(text) == "" {
+		return core.Receipt{}, &core.Permanent{Err: errors.New("send to signal: the text is empty")}
+	}
+	all := params{"message": text}
+	if len(ranges) > 0 {
+		all["textStyle"] = ranges
+	}
+	if p.Quiet {
+		all["noUrgent"] = true
+	}
+	if p.Attachment != nil {
+		if err := upload(all, p); err != nil {
+			return core.Receipt{}, err
+		}
+	}
+	c.reply(all, to.External, p.Reply)
+	for name, v := range more {
+		all[name] = v
+	}
+	timestamp, err := c.deliver(ctx, "send", to, all)
+	if err != nil {
+		return core.Receipt{}, err
+	}
+	return core.Receipt{NativeID: strconv.FormatInt(timestamp, 10)}, nil
+}
+
+// reply makes a message an answer to another one, if its text is known: apps show the text that comes with it.
+func (c *Channel) reply(all params, person, native string) {
+	timestamp, err := strconv.ParseInt(native, 10, 64)
+	if err != nil {
+		return
+	}
+	text, known := c.memory.texts.get(message{person, timestamp})
+	if !known {
+		return
+	}
+	all["quoteTimestamp"], all["quoteAuthor"], all["quoteMessage"] = timestamp, person, text
+}
+
+// React puts an emoji on a message of the person, or takes it away.
+func (c *Channel) React(ctx context.Context, to core.Address, native, emoji string, remove bool) error {
+	timestamp, err := strconv.ParseInt(native, 10, 64)
+	if err != nil || emoji == "" {
+		return &core.Permanent{Err: errors.New("react on signal: there is no emoji, or no message with this id")}
+	}
+	_, err = c.deliver(ctx, "sendReaction", to, params{"emoji": emoji, "targetAuthor": to.External,
+		"targetTimestamp": timestamp, "remove": remove})
+	return err
+}
+
+// Delete deletes a message of ours for the person too. The service admits it within a day.
+func (c *Channel) Delete(ctx context.Context, to core.Address, native string) error {
+	timestamp, err := strconv.ParseInt(native, 10, 64)
+	if err != nil {
+		return &core.Permanent{Err: errors.New("delete on signal: the id is not that of a message")}
+	}
+	_, err = c.deliver(ctx, "remoteDelete", to, params{"targetTimestamp": timestamp})
+	return err
+}
+
+// deliver calls a method that sends something to a person, and returns the time of the message, its id.
+func (c *Channel) deliver(ctx context.Context, method string, to core.Address, p params) (int64, error) {
+	if !isPerson(to.External) {
+		return 0, &core.Permanent{Err: errors.New("send to signal: the address is not a person on Signal")}
+	}
+	p["recipient"] = []string{to.External}
+	var sent struct {
+		Timestamp int64 `json:"timestamp"`
+	}
+	if err := c.api.call(ctx, sendTimeout, method, p, maxAnswer, &sent); err != nil {
+		return 0, c.classify(err)
+	}
+	c.memory.ours.put(sent.Timestamp, true)
+	return sent.Timestamp, nil
+}
+
+// classify wraps the error of a failed request to send for the retry policy.
+func (c *Channel) classify(err error) error {
+	err = fmt.Errorf("send to signal: %w", err)
+	var refused *rpcError
+	var other *statusError
+	var lost *netError
+	switch {
+	case errors.As(err, &lost) && lost.Left:
+		return &core.Unknown{Err: err}
+	case errors.As(err, &other) && other.Status >= http.StatusInternalServerError:
+		return &core.Unknown{Err: err}
+	case errors.As(err, &refused):
+		return c.refusal(err, refused)
+	}
+	return err
+}
+
+// refusal wraps the error of a request that the daemon refused.
+func (c *Channel) refusal(err error, refused *rpcError) error {
+	var o outcome
+	if len(refused.Results) > 0 {
+		o = refused.Results[0]
+	}
+	switch {
+	case o.Type == "UNREGISTERED_FAILURE", refused.Code == codeUser && strings.Contains(refused.Message, "not registered"):
+		return &core.Unreachable{Err: fmt.Errorf("the person is not on Signal any more: %w", err)}
+	case o.Type == "IDENTITY_FAILURE", refused.Code == codeUntrusted:
+		return &core.Unreachable{Err: fmt.Errorf("the person's safety number changed: compare it with them, and run "+
+			"signal-cli trust, or use --trust-new-identities=always: %w", err)}
+	case o.Type == "RATE_LIMIT_FAILURE", refused.Code == codeRate:
+		return c.limited(err, o)
+	case o.Type == "NETWORK_FAILURE", o.Type == "INVALID_PRE_KEY_FAILURE":
+		return err
+	case noAccount(refused):
+		err = c.withoutAccount(err)
+		c.Report(err)
+		return &core.RetryAfter{After: deadPause, Account: true, Err: err}
+	case refused.Code == codeInternal:
+		return &core.Unknown{Err: err}
+	}
+	return &core.Permanent{Err: err}
+}
+
+// limited wraps the error of a rate limit. Signal may ask for a captcha, which a person must solve.
+func (c *Channel) limited(err error, o outcome) error {
+	wait := cmp.Or(time.Duration(o.RetryAfter)*time.Second, limitPause)
+	if o.Token != "" {
+		err = &channel.Trouble{Err: err, Advice: func(language string) string {
+			return fmt.Sprintf(say(language).Captcha, o.Token)
+		}}
+		c.Report(err)
+	}
+	return &core.RetryAfter{After: wait, Account: true, Err: err}
+}
+
+// noAccount reports whether the daemon refused a request because it does not have the account, or Signal does not.
+func noAccount(refused *rpcError) bool {
+	return refused.Code == codeParams && strings.Contains(refused.Message, "account") ||
+		strings.Contains(refused.Message, "AuthorizationFailed") || strings.Contains(refused.Message, "NotRegistered")
+}
+
+func (c *Channel) withoutAccount(err error) error {
+	return &channel.Trouble{Err: err, Advice: func(language string) string {
+		return fmt.Sprintf(say(language).NoAccount, c.opts.Account)
+	}}
+}
+
+// TypingTTL returns how long apps show the indicator.
+func (c *Channel) TypingTTL() time.Duration { return 15 * time.Second }
+
+// Typing marks the person's stored messages as read and shows that an answer is being written. The chat with oneself has
+// neither.
+func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
+	if to.External == c.memory.me() {
+		return nil
+	}
+	c.markRead(ctx, to.External)
+	p := params{"recipient": []string{to.External}}
+	if err := c.api.call(ctx, showTimeout, "sendTyping", p, maxAnswer, nil); err != nil {
+		return fmt.Errorf("show typing: %w", err)
+	}
+	return nil
+}
+
+// markRead marks the stored messages of a person as read. A failure only leaves them unread.
+func (c *Channel) markRead(ctx context.Context, person string) {
+	unread := c.memory.read(person)
+	if len(unread) == 0 {
+		return
+	}
+	p := params{"recipient": person, "targetTimestamp": unread, "type": "read"}
+	if err := c.api.call(ctx, showTimeout, "sendReceipt", p, maxAnswer, nil); err != nil && ctx.Err() == nil {
+		c.log.Debug("messages not marked as read", zap.Error(err))
+	}
+}

@@ -1,0 +1,66 @@
+package signaltest
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf16"
+)
+
+// styleNames are the styles of the service.
+var styleNames = []string{"BOLD", "ITALIC", "SPOILER", "STRIKETHROUGH", "MONOSPACE"}
+
+// send carries out a message. The caller holds the lock.
+func (s *Server) send(c *call) (any, *Failure) {
+	p := &c.Params
+	to := c.recipients()
+	if len(to) != 1 || p.Message == "" && len(p.Attachment) == 0 {
+		s.Noted(fmt.Errorf("a message of %d bytes to %v", len(p.Message), to))
+		return nil, &Failure{Code: -1, Message: "No recipients given"}
+	}
+	for _, style := range p.TextStyle {
+		if err := checkStyle(p.Message, style); err != nil {
+			s.Noted(err)
+			return nil, &Failure{Code: -1, Message: err.Error()}
+		}
+	}
+	m := Message{Timestamp: s.tick(), Text: p.Message, Styles: p.TextStyle, Quote: p.QuoteTimestamp,
+		QuoteText: p.QuoteMessage, Edits: p.EditTimestamp, Voice: p.VoiceNote, Quiet: p.NoUrgent}
+	if len(p.Attachment) > 0 {
+		m.Attachment = p.Attachment[0]
+		if err := checkFile(m.Attachment); err != nil {
+			s.Noted(err)
+		}
+	}
+	if m.Quote != 0 && p.QuoteAuthor == "" {
+		s.Noted(fmt.Errorf("the quote of %d has no author", m.Quote))
+	}
+	s.sent[to[0]] = append(s.sent[to[0]], m)
+	return map[string]any{"timestamp": m.Timestamp, "results": []any{map[string]any{
+		"recipientAddress": map[string]any{"uuid": to[0]}, "type": "SUCCESS"}}}, nil
+}
+
+// checkStyle checks that a style is known and within the text.
+func checkStyle(text, style string) error {
+	var start, length int
+	var name string
+	if n, err := fmt.Sscanf(style, "%d:%d:%s", &start, &length, &name); n != 3 || err != nil {
+		return fmt.Errorf("invalid style %q", style)
+	}
+	if units := len(utf16.Encode([]rune(text))); start < 0 || length <= 0 || start+length > units ||
+		!slices.Contains(styleNames, name) {
+		return fmt.Errorf("style %q of a text of %d units", style, units)
+	}
+	return nil
+}
+
+// checkFile checks a data URI.
+func checkFile(uri string) error {
+	head, data, ok := strings.Cut(uri, ";base64,")
+	if _, err := base64.StdEncoding.DecodeString(data); err != nil || !ok || data == "" ||
+		!strings.HasPrefix(head, "data:") || !strings.Contains(head, "/") || strings.Count(head, ";") != 1 {
+		return fmt.Errorf("invalid data URI %.80q", uri)
+	}
+	return nil
+}

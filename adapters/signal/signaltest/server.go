@@ -1,0 +1,523 @@
+// Package signaltest is a fake daemon of signal-cli with one account. Like the real one it takes an event off its list
+// as soon as it has written it to a connection, waits while nobody reads, and repeats the event that it was writing
+// when it died.
+package signaltest
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/adapters/servicetest"
+)
+
+// The account of the daemon.
+const (
+	Account = "+4930000001"
+	Self    = "00000000-0000-4000-8000-000000000001"
+)
+
+// Failure is the failure of a call.
+type Failure struct {
+	HTTP    int    // status without a body
+	Code    int    // of an error of JSON-RPC
+	Message string // of the error
+	Type    string // of the outcome in the error's data, such as UNREGISTERED_FAILURE
+	Token   string // of a captcha
+	Wait    int    // seconds after which the service asks to try again
+	Drop    bool   // the call is carried out, and its answer is lost
+	Garbage bool   // the call is carried out, and its answer is not JSON
+	// Without any of these the call hangs.
+}
+
+// Message is a message that was sent.
+type Message struct {
+	Timestamp  int64
+	Text       string
+	Styles     []string
+	Quote      int64 // time of the quoted message
+	QuoteText  string
+	Edits      int64 // time of the message that it replaces
+	Attachment string
+	Voice      bool
+	Quiet      bool
+}
+
+// Server is the fake daemon. Its methods may be called concurrently.
+type Server struct {
+	servicetest.Server[Failure]
+
+	clock    int64                // time of the last message
+	pending  []json.RawMessage    // events that are not handed out
+	last     json.RawMessage      // the last event of a person
+	sent     map[string][]Message // by recipient
+	deeds    []string             // reactions, deletions, typing notices
+	unread   map[string][]int64   // messages without a read mark, by author
+	files    map[string][]byte    // by id
+	names    map[string]string    // of contacts, by ACI
+	version  string
+	stall    bool // streams are silent
+	streams  int  // open ones
+	dead     chan struct{}
+	tornDown int // events to be cut off in the middle by the daemon's death
+}
+
+// New starts a daemon on 127.0.0.1. The caller must call Close.
+func New() *Server {
+	s := &Server{clock: 1790000000000, sent: map[string][]Message{}, unread: map[string][]int64{},
+		files: map[string][]byte{}, names: map[string]string{}, version: "0.14.6", dead: make(chan struct{})}
+	if err := s.Start(s, ""); err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// tick returns the time of a new message. The caller holds the lock.
+func (s *Server) tick() int64 {
+	s.clock++
+	return s.clock
+}
+
+// Say lets a person write text, and returns the time of the message.
+func (s *Server) Say(person, text string) int64 {
+	return s.Write(person, map[string]any{"message": text})
+}
+
+// Write lets a person send a message with these fields.
+func (s *Server) Write(person string, fields map[string]any) int64 {
+	s.Lock()
+	defer s.Unlock()
+	at := s.tick()
+	fields["timestamp"] = at
+	s.emit(person, at, map[string]any{"dataMessage": fields})
+	s.unread[person] = append(s.unread[person], at)
+	return at
+}
+
+// Edit lets a person replace the text of the message of a time.
+func (s *Server) Edit(person string, target int64, text string) int64 {
+	s.Lock()
+	defer s.Unlock()
+	at := s.tick()
+	s.emit(person, at, map[string]any{"editMessage": map[string]any{"targetSentTimestamp": target,
+		"dataMessage": map[string]any{"timestamp": at, "message": text}}})
+	return at
+}
+
+// Note lets the account's phone write to a recipient. The account itself is the recipient of a Note to Self.
+func (s *Server) NoteTo(recipient, text string) int64 {
+	s.Lock()
+	defer s.Unlock()
+	at := s.tick()
+	s.emit(Self, at, map[string]any{"syncMessage": map[string]any{"sentMessage": map[string]any{
+		"destinationUuid": recipient, "timestamp": at, "message": text}}})
+	return at
+}
+
+// Echo repeats a message of ours to the account itself as if another device had sent it.
+func (s *Server) Echo(m Message) {
+	s.Lock()
+	defer s.Unlock()
+	s.emit(Self, m.Timestamp, map[string]any{"syncMessage": map[string]any{"sentMessage": map[string]any{
+		"destinationUuid": Self, "timestamp": m.Timestamp, "message": m.Text}}})
+}
+
+// Receipt lets a person's app report messages of ours as delivered or read.
+func (s *Server) Receipt(person string, read bool, timestamps ...int64) {
+	s.Lock()
+	defer s.Unlock()
+	at := s.tick()
+	s.emit(person, at, map[string]any{"receiptMessage": map[string]any{"when": at, "isDelivery": !read, "isRead": read,
+		"isViewed": false, "timestamps": timestamps}})
+}
+
+// Envelope reports any envelope of a person.
+func (s *Server) Envelope(person string, fields map[string]any) {
+	s.Lock()
+	defer s.Unlock()
+	s.emit(person, s.tick(), fields)
+}
+
+// emit queues an event. The caller holds the lock.
+func (s *Server) emit(person string, at int64, fields map[string]any) {
+	fields["sourceUuid"], fields["timestamp"], fields["sourceDevice"] = person, at, 1
+	fields["sourceName"], fields["sourceNumber"] = s.names[person], nil
+	raw, err := json.Marshal(map[string]any{"account": Account, "envelope": fields})
+	if err != nil {
+		panic(err)
+	}
+	s.last = raw
+	s.pending = append(s.pending, raw)
+	s.Signal()
+}
+
+// Again reports the last event once more.
+func (s *Server) Again() {
+	s.Lock()
+	defer s.Unlock()
+	s.pending = append(s.pending, s.last)
+	s.Signal()
+}
+
+// Shuffle reverses the order of the events that wait.
+func (s *Server) Shuffle() {
+	s.Lock()
+	defer s.Unlock()
+	slices.Reverse(s.pending)
+}
+
+// Name sets the name of a person.
+func (s *Server) Name(person, name string) {
+	s.Lock()
+	defer s.Unlock()
+	s.names[person] = name
+}
+
+// AddFile stores an attachment under an id.
+func (s *Server) AddFile(id string, data []byte) {
+	s.Lock()
+	defer s.Unlock()
+	s.files[id] = data
+}
+
+// Version sets the version of signal-cli.
+func (s *Server) Version(v string) {
+	s.Lock()
+	defer s.Unlock()
+	s.version = v
+}
+
+// Die ends the streams, the next one in the middle of an event, which the next stream repeats. The daemon is back at
+// once.
+func (s *Server) Die() {
+	s.Lock()
+	defer s.Unlock()
+	s.tornDown++
+	close(s.dead)
+	s.dead = make(chan struct{})
+	s.Signal()
+}
+
+// Stall lets streams show no sign of life, or ends that.
+func (s *Server) Stall(on bool) {
+	s.Lock()
+	defer s.Unlock()
+	s.stall = on
+	s.Signal()
+}
+
+// Streams returns the number of open streams.
+func (s *Server) Streams() int {
+	s.Lock()
+	defer s.Unlock()
+	return s.streams
+}
+
+// Pending returns the number of events that are not handed out.
+func (s *Server) Pending() int {
+	s.Lock()
+	defer s.Unlock()
+	return len(s.pending)
+}
+
+// Sent returns the messages to a person, in order.
+func (s *Server) Sent(person string) []Message {
+	s.Lock()
+	defer s.Unlock()
+	return slices.Clone(s.sent[person])
+}
+
+// Deeds returns the reactions, deletions and typing notices, in order.
+func (s *Server) Deeds() []string {
+	s.Lock()
+	defer s.Unlock()
+	return slices.Clone(s.deeds)
+}
+
+// Unread returns the number of messages of a person without a read mark.
+func (s *Server) Unread(person string) int {
+	s.Lock()
+	defer s.Unlock()
+	return len(s.unread[person])
+}
+
+// ServeHTTP serves the endpoints of the daemon.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/api/v1/check" && r.Method == http.MethodGet:
+		if f, failing := s.Begin("check"); failing {
+			w.WriteHeader(f.HTTP)
+		}
+	case r.URL.Path == "/api/v1/events" && r.Method == http.MethodGet:
+		s.events(w, r)
+	case r.URL.Path != "/api/v1/rpc":
+		w.WriteHeader(http.StatusNotFound)
+	case r.Method != http.MethodPost:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	case !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json"):
+		w.WriteHeader(http.StatusUnsupportedMediaType)
+	default:
+		s.rpc(w, r)
+	}
+}
+
+// keepAlive is between two signs of life.
+const keepAlive = 50 * time.Millisecond
+
+// events is a stream. It writes one event at a time.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	if f, failing := s.Begin("events"); failing {
+		if f.HTTP == 0 {
+			s.Hang(r)
+			return
+		}
+		w.WriteHeader(f.HTTP)
+		return
+	}
+	if got := r.URL.Query().Get("account"); got != Account && got != Self {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	_ = out.Flush()
+	s.Lock()
+	s.streams++
+	dead := s.dead
+	s.Unlock()
+	defer func() {
+		s.Lock()
+		defer s.Unlock()
+		s.streams--
+		s.Signal()
+	}()
+	for s.turn(w, r, out, dead) {
+	}
+}
+
+// turn writes the next event, or a sign of life, and reports whether the stream goes on.
+func (s *Server) turn(w http.ResponseWriter, r *http.Request, out *http.ResponseController, dead <-chan struct{}) bool {
+	s.Lock()
+	changed := s.Changed()
+	var next json.RawMessage
+	torn := false
+	if len(s.pending) > 0 && !s.stall {
+		next = s.pending[0]
+		if torn = s.tornDown > 0; torn {
+			s.tornDown--
+		} else {
+			s.pending = s.pending[1:]
+		}
+	}
+	stalled := s.stall
+	s.Unlock()
+	if next != nil {
+		text := "event:receive\ndata:" + string(next) + "\n\n"
+		if torn {
+			text = text[:len(text)/2]
+		}
+		fmt.Fprint(w, text)
+		return out.Flush() == nil && !torn
+	}
+	select {
+	case <-r.Context().Done():
+		return false
+	case <-s.Ctx.Done():
+		return false
+	case <-dead:
+		return false
+	case <-changed:
+	case <-time.After(keepAlive):
+		if !stalled {
+			fmt.Fprint(w, ":\n")
+			return out.Flush() == nil
+		}
+	}
+	return true
+}
+
+// call is a request to a method.
+type call struct {
+	Version string `json:"jsonrpc"`
+	ID      string `json:"id"`
+	Method  string `json:"method"`
+	Params  struct {
+		Account         string   `json:"account"`
+		Message         string   `json:"message"`
+		TextStyle       []string `json:"textStyle"`
+		QuoteTimestamp  int64    `json:"quoteTimestamp"`
+		QuoteAuthor     string   `json:"quoteAuthor"`
+		QuoteMessage    string   `json:"quoteMessage"`
+		EditTimestamp   int64    `json:"editTimestamp"`
+		Attachment      []string `json:"attachment"`
+		VoiceNote       bool     `json:"voiceNote"`
+		NoUrgent        bool     `json:"noUrgent"`
+		Emoji           string   `json:"emoji"`
+		TargetAuthor    string   `json:"targetAuthor"`
+		Remove          bool     `json:"remove"`
+		ID              string   `json:"id"`
+		PackID          string   `json:"packId"`
+		StickerID       int      `json:"stickerId"`
+		Type            string   `json:"type"`
+		AllRecipients   bool     `json:"allRecipients"`
+		Recipient       any      `json:"recipient"`       // a text or a list
+		TargetTimestamp any      `json:"targetTimestamp"` // a number or a list
+	} `json:"params"`
+}
+
+// recipients returns the recipients of a call.
+func (c *call) recipients() []string {
+	if one, ok := c.Params.Recipient.(string); ok {
+		return []string{one}
+	}
+	list, _ := c.Params.Recipient.([]any)
+	var out []string
+	for _, one := range list {
+		out = append(out, fmt.Sprint(one))
+	}
+	return out
+}
+
+// targets returns the times of the messages that a call is about.
+func (c *call) targets() []int64 {
+	list, ok := c.Params.TargetTimestamp.([]any)
+	if !ok {
+		list = []any{c.Params.TargetTimestamp}
+	}
+	var out []int64
+	for _, one := range list {
+		if n, ok := one.(float64); ok {
+			out = append(out, int64(n))
+		}
+	}
+	return out
+}
+
+// rpc serves one request.
+func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
+	var c call
+	if err := json.NewDecoder(r.Body).Decode(&c); err != nil || c.Version != "2.0" || c.ID == "" {
+		s.Note(fmt.Errorf("malformed request %+v: %w", c, errors.Join(err)))
+	}
+	f, failing := s.Begin(c.Method)
+	if failing && f == (Failure{}) {
+		s.Hang(r)
+		return
+	}
+	if failing && !f.Drop && !f.Garbage {
+		s.refuse(w, c, f)
+		return
+	}
+	if c.Params.Account != Account && c.Params.Account != Self {
+		s.refuse(w, c, Failure{Code: -32602, Message: "Specified account does not exist"})
+		return
+	}
+	result, refusal := s.carryOut(&c)
+	switch {
+	case f.Drop:
+		hangUp(w)
+	case f.Garbage:
+		fmt.Fprint(w, "<html>")
+	case refusal != nil:
+		s.refuse(w, c, *refusal)
+	default:
+		s.answer(w, map[string]any{"jsonrpc": "2.0", "id": c.ID, "result": result})
+	}
+}
+
+// hangUp ends the connection without an answer.
+func hangUp(w http.ResponseWriter) {
+	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+		_ = conn.Close()
+	}
+}
+
+func (s *Server) answer(w http.ResponseWriter, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(body); err != nil && s.Ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+		s.Note(err)
+	}
+}
+
+func (s *Server) refuse(w http.ResponseWriter, c call, f Failure) {
+	if f.HTTP != 0 {
+		w.WriteHeader(f.HTTP)
+		return
+	}
+	e := map[string]any{"code": f.Code, "message": f.Message, "data": nil}
+	if f.Type != "" {
+		one := map[string]any{"type": f.Type}
+		if f.Token != "" {
+			one["token"] = f.Token
+		}
+		if f.Wait != 0 {
+			one["retryAfterSeconds"] = f.Wait
+		}
+		e["data"] = map[string]any{"response": map[string]any{"timestamp": 1, "results": []any{one}}}
+	}
+	s.answer(w, map[string]any{"jsonrpc": "2.0", "id": c.ID, "error": e})
+}
+
+// carryOut carries out a call, and returns its result or why it is refused.
+func (s *Server) carryOut(c *call) (any, *Failure) {
+	s.Lock()
+	defer s.Unlock()
+	defer s.Signal()
+	switch c.Method {
+	case "send":
+		return s.send(c)
+	case "sendReaction", "remoteDelete", "sendTyping":
+		return s.deed(c)
+	case "sendReceipt":
+		for _, person := range c.recipients() {
+			s.unread[person] = slices.DeleteFunc(s.unread[person], func(at int64) bool {
+				return slices.Contains(c.targets(), at)
+			})
+		}
+		return map[string]any{}, nil
+	case "getAttachment", "getSticker":
+		id := c.Params.ID
+		if c.Method == "getSticker" {
+			id = fmt.Sprintf("%s:%d", c.Params.PackID, c.Params.StickerID)
+		}
+		data, ok := s.files[id]
+		if !ok {
+			return nil, &Failure{Code: -1, Message: "Could not find attachment with ID: " + id}
+		}
+		return map[string]any{"data": base64.StdEncoding.EncodeToString(data)}, nil
+	case "listContacts":
+		var found []any
+		for _, person := range c.recipients() {
+			found = append(found, map[string]any{"uuid": person, "username": s.names[person]})
+		}
+		return found, nil
+	case "version":
+		return map[string]any{"version": s.version}, nil
+	case "listDevices":
+		return []any{map[string]any{"id": 1}}, nil
+	}
+	s.Noted(fmt.Errorf("there is no method %q", c.Method))
+	return nil, &Failure{Code: -32601, Message: "Method not implemented"}
+}
+
+// deed carries out what is neither a message nor a question. The caller holds the lock.
+func (s *Server) deed(c *call) (any, *Failure) {
+	what := c.Method + " " + strings.Join(c.recipients(), ",")
+	if len(c.targets()) > 0 {
+		what += fmt.Sprintf(" %d", c.targets()[0])
+	}
+	if c.Params.Emoji != "" {
+		what += " " + c.Params.Emoji
+	}
+	if c.Params.Remove {
+		what += " removed"
+	}
+	s.deeds = append(s.deeds, what)
+	return map[string]any{"timestamp": s.tick(), "results": []any{map[string]any{"type": "SUCCESS"}}}, nil
+}
