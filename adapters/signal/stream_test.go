@@ -1,0 +1,384 @@
+package signal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/adapters/signal/signaltest"
+	"github.com/everthread/everthread/core"
+)
+
+// box is a core.Receiver that drops repeats, as the store does.
+type box struct {
+	mu      sync.Mutex
+	in      []core.Inbound
+	ids     map[string]bool
+	repeats int
+	fail    error
+}
+
+func (b *box) Receive(_ context.Context, in ...core.Inbound) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fail != nil {
+		return b.fail
+	}
+	for _, e := range in {
+		if b.ids[e.EventID] {
+			b.repeats++
+			continue
+		}
+		b.ids[e.EventID] = true
+		b.in = append(b.in, e)
+	}
+	return nil
+}
+
+func (b *box) breaks(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fail = err
+}
+
+func (b *box) all() []core.Inbound {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.in)
+}
+
+// said returns the texts of a person, in the order of their arrival.
+func (b *box) said(person string) []string {
+	var out []string
+	for _, e := range b.all() {
+		if e.Address.External == person {
+			out = append(out, e.Text)
+		}
+	}
+	return out
+}
+
+// play is a running channel with a fake daemon.
+type play struct {
+	s    *signaltest.Server
+	b    *box
+	ch   *Channel
+	stop func()
+}
+
+func newPlay(t *testing.T) *play {
+	t.Helper()
+	s := signaltest.New()
+	p := &play{s: s, b: &box{ids: map[string]bool{}}, ch: open(t, Options{Config: Config{APIURL: s.URL()}})}
+	p.ch.pace.connect, p.ch.pace.silence = 2*time.Second, 300*time.Millisecond
+	t.Cleanup(func() { p.s.Close(); noErrors(t, p.s) })
+	return p
+}
+
+func (p *play) run(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- p.ch.Run(ctx, p.b) }()
+	p.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	t.Cleanup(p.stop)
+}
+
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for: %s", what)
+		}
+	}
+}
+
+// wants waits for the texts of a person, and checks that there are no others.
+func (p *play) wants(t *testing.T, person string, want ...string) {
+	t.Helper()
+	until(t, fmt.Sprintf("%d messages", len(want)), func() bool { return len(p.b.said(person)) >= len(want) })
+	if got := p.b.said(person); !slices.Equal(got, want) {
+		t.Errorf("got %.200q, want %.200q", got, want)
+	}
+}
+
+func TestRun_backlogComesWholeAndInOrder(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	const n = 5000
+	var want []string
+	for i := range n {
+		want = append(want, fmt.Sprintf("message %d", i))
+		p.s.Say(ada, want[i])
+	}
+	p.run(t)
+	until(t, "a part", func() bool { return len(p.b.said(ada)) > n/10 })
+	p.s.Die()
+	p.wants(t, ada, want...)
+	if p.s.Pending() > 0 || p.s.Calls("events") < 2 {
+		t.Errorf("%d events wait, after %d streams", p.s.Pending(), p.s.Calls("events"))
+	}
+}
+
+func TestRun_daemonDiesAndRepeats(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	p.run(t)
+	p.s.Say(ada, "one")
+	p.wants(t, ada, "one")
+	p.s.Again()
+	until(t, "the repeat", func() bool {
+		p.b.mu.Lock()
+		defer p.b.mu.Unlock()
+		return p.b.repeats == 1
+	})
+	for i := range 3 {
+		p.s.Die()
+		p.s.Say(ada, fmt.Sprintf("after death %d", i))
+		p.wants(t, ada, append([]string{"one"}, []string{"after death 0", "after death 1", "after death 2"}[:i+1]...)...)
+	}
+	until(t, "no report", func() bool { return p.ch.Check() == nil })
+}
+
+// The order is the daemon's, also if it is not that of the times.
+func TestRun_keepsTheOrderOfTheDaemon(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	for _, text := range []string{"a", "b", "c"} {
+		p.s.Say(ada, text)
+	}
+	p.s.Shuffle()
+	p.run(t)
+	p.wants(t, ada, "c", "b", "a")
+	if in := p.b.all(); !in[0].SentAt.After(in[2].SentAt) {
+		t.Errorf("sent at %s and %s", in[0].SentAt, in[2].SentAt)
+	}
+}
+
+func TestRun_leavesASilentStream(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	p.run(t)
+	until(t, "a stream", func() bool { return p.s.Streams() == 1 })
+	p.s.Stall(true)
+	p.s.Say(ada, "are you there?")
+	until(t, "another stream", func() bool { return p.s.Calls("events") >= 2 })
+	p.s.Stall(false)
+	p.wants(t, ada, "are you there?")
+}
+
+func TestRun_leavesADaemonThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	p.ch.pace.connect = 100 * time.Millisecond
+	p.s.Fail("events", 2, signaltest.Failure{})
+	p.s.Say(ada, "hello")
+	p.run(t)
+	until(t, "the report", func() bool { return p.ch.Check() != nil })
+	p.wants(t, ada, "hello")
+}
+
+func TestRun_saysWhatToDo(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]string{400: "check channels.signal.account", 421: "like its --http",
+		404: "Check channels.signal.api_url", 500: "log of signal-cli"} {
+		p := newPlay(t)
+		p.s.Fail("events", 100, signaltest.Failure{HTTP: status})
+		p.run(t)
+		until(t, "the report", func() bool { return p.ch.Check() != nil })
+		if err := p.ch.Check(); !strings.Contains(err.Error(), want) {
+			t.Errorf("%d: %v", status, err)
+		}
+		p.s.Fail("events", 0, signaltest.Failure{})
+		until(t, "no report", func() bool { return p.ch.Check() == nil })
+		p.stop()
+	}
+}
+
+// While nothing can be stored the rest stays with the daemon, and afterwards all of it comes.
+func TestRun_readsNoFurtherThanItStores(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	p.b.breaks(errors.New("disk full"))
+	const n = 600
+	long := strings.Repeat("long ", 8000)
+	for i := range n {
+		p.s.Say(ada, fmt.Sprintf("%d %s", i, long))
+	}
+	p.run(t)
+	until(t, "the report", func() bool { return p.ch.Check() != nil })
+	time.Sleep(4 * p.ch.pace.silence) // our own pause does not count as silence of the daemon
+	left := p.s.Pending()
+	if left == 0 || p.s.Calls("events") != 1 {
+		t.Errorf("%d of %d events are left to the daemon, after %d streams", left, n, p.s.Calls("events"))
+	}
+	p.b.breaks(nil)
+	until(t, "all messages", func() bool { return len(p.b.said(ada)) == n })
+	for i, text := range p.b.said(ada) {
+		if !strings.HasPrefix(text, fmt.Sprintf("%d ", i)) {
+			t.Fatalf("message %d is %.20q", i, text)
+		}
+	}
+}
+
+// What is on its way when Run ends is stored.
+func TestRun_endsWithoutLoss(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	var want []string
+	for round := range 5 {
+		p.run(t)
+		for i := range 20 {
+			want = append(want, fmt.Sprintf("%d.%d", round, i))
+			p.s.Say(ada, want[len(want)-1])
+		}
+		until(t, "the first of the round", func() bool { return len(p.b.said(ada)) > round*20 })
+		p.stop()
+		until(t, "no stream", func() bool { return p.s.Streams() == 0 })
+	}
+	p.run(t)
+	p.wants(t, ada, want...)
+}
+
+func TestRun_learnsVersionsOfMessages(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	p.run(t)
+	first := p.s.Say(ada, "on tuesday")
+	p.wants(t, ada, "on tuesday")
+	second := p.s.Edit(ada, first, "on Wednesday")
+	p.wants(t, ada, "on tuesday", "on Wednesday")
+	p.s.Edit(ada, second, "on Thursday")
+	p.s.Write(ada, map[string]any{"remoteDelete": map[string]any{"timestamp": second}})
+	until(t, "all events", func() bool { return len(p.b.all()) == 4 })
+	for _, e := range p.b.all()[1:] {
+		if e.Target != fmt.Sprint(first) {
+			t.Errorf("%s of %s, want %d", e.Kind, e.Target, first)
+		}
+	}
+}
+
+func TestRun_noteToSelf(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	p.run(t)
+	self := core.Address{Channel: Name, Account: signaltest.Account, External: signaltest.Self}
+	if _, err := p.ch.Send(t.Context(), self, core.Part{Text: "an answer"}); err != nil {
+		t.Fatal(err)
+	}
+	p.s.Echo(p.s.Sent(signaltest.Self)[0]) // which would be a loop
+	p.s.NoteTo(bob, "to somebody else")
+	p.s.NoteTo(signaltest.Self, "remember the milk")
+	p.wants(t, signaltest.Self, "remember the milk")
+	if n := len(p.b.all()); n != 1 {
+		t.Errorf("%d events", n)
+	}
+	if err := p.ch.Typing(t.Context(), self, ""); err != nil || len(p.s.Deeds()) > 0 {
+		t.Errorf("typing to oneself: %v, %q", err, p.s.Deeds())
+	}
+}
+
+func TestRun_namesArePeoplesOwn(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	p.s.Name(bob, "bob.42") // only a username, which is looked up
+	p.s.Envelope(bob, map[string]any{"typingMessage": map[string]any{"action": "STARTED"}})
+	p.run(t)
+	p.s.Write(ada, map[string]any{"message": "ask \uFFFC", "mentions": []any{map[string]any{"uuid": bob, "start": 4, "length": 1}}})
+	p.wants(t, ada, "ask @bob.42")
+	if in := p.b.all(); len(in) != 1 {
+		t.Errorf("%d events, want one: a typing notice is none", len(in))
+	}
+}
+
+func TestMarkRead_afterStoringAndWithAnAnswer(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	p.run(t)
+	p.s.Say(ada, "one")
+	p.s.Say(ada, "two")
+	p.s.Say(bob, "three")
+	p.wants(t, ada, "one", "two")
+	p.wants(t, bob, "three")
+	if p.s.Calls("sendReceipt") > 0 {
+		t.Error("marked as read before anything was answered")
+	}
+	until(t, "the read marks", func() bool {
+		if err := p.ch.Typing(t.Context(), toAda, ""); err != nil {
+			t.Fatal(err)
+		}
+		return p.s.Unread(ada) == 0
+	})
+	if p.s.Unread(bob) != 1 {
+		t.Errorf("%d unread messages of somebody else", p.s.Unread(bob))
+	}
+	to := toAda
+	to.External = bob
+	if _, err := p.ch.Send(t.Context(), to, core.Part{Text: "hi"}); err != nil || p.s.Unread(bob) != 0 {
+		t.Errorf("%d unread messages after the answer, %v", p.s.Unread(bob), err)
+	}
+}
+
+func TestReceipts_areStatesOfDeliveries(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	p.run(t)
+	r, err := p.ch.Send(t.Context(), toAda, core.Part{Text: "hello"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := p.s.Sent(ada)[0].Timestamp
+	p.s.Receipt(ada, false, at)
+	p.s.Receipt(ada, true, at, at+1)
+	until(t, "the receipts", func() bool { return len(p.b.all()) == 3 })
+	in := p.b.all()
+	if in[0].Status.State != core.DeliveryDelivered || in[1].Status.State != core.DeliveryRead ||
+		in[0].Target != r.NativeID || in[1].Target != r.NativeID || in[2].Target == r.NativeID ||
+		in[0].Kind != core.InReceipt || in[0].Address != toAda {
+		t.Errorf("got %+v", in)
+	}
+}
+
+// Streams that no daemon of ours writes.
+func TestRun_oddStreams(t *testing.T) {
+	t.Parallel()
+	event := func(at int, text string) string {
+		return fmt.Sprintf(`{"envelope":{"sourceUuid":%q,"sourceName":"Ada","timestamp":%d,"dataMessage":{"timestamp":%d,"message":%q}}}`, ada, at, at, text)
+	}
+	huge := "data:" + strings.Repeat("x", maxEvent+1) + "\n\n"
+	stream := ":\n\nevent:receive\r\ndata:" + event(1, "crlf") + "\r\n\r\nid:7\nretry:1\n\n" + huge +
+		"data:" + strings.Replace(event(2, "two lines"), `,"timestamp"`, ",\ndata:"+`"timestamp"`, 1) + "\n\n" +
+		"data:not JSON\n\ndata:" + event(3, "last") + "\n\ndata:" + event(4, "cut off")
+	var once sync.Once
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		once.Do(func() { _, _ = io.WriteString(w, stream) })
+	}))
+	t.Cleanup(s.Close)
+	p := &play{b: &box{ids: map[string]bool{}}, ch: open(t, Options{Config: Config{APIURL: s.URL}})}
+	p.run(t)
+	p.wants(t, ada, "crlf", "two lines", "last")
+	var raw []string
+	for _, e := range p.b.all() {
+		if e.Kind == core.InUnsupported {
+			raw = append(raw, string(e.Raw))
+		}
+	}
+	if !slices.Equal(raw, []string{"not JSON"}) {
+		t.Errorf("kept raw: %q", raw)
+	}
+	p.stop()
+}
