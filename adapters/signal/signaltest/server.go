@@ -53,19 +53,19 @@ type Message struct {
 type Server struct {
 	servicetest.Server[Failure]
 
-	clock    int64                // time of the last message
-	pending  []json.RawMessage    // events that are not handed out
-	last     json.RawMessage      // the last event of a person
-	sent     map[string][]Message // by recipient
-	deeds    []string             // reactions, deletions, typing notices
-	unread   map[string][]int64   // messages without a read mark, by author
-	files    map[string][]byte    // by id
-	names    map[string]string    // of contacts, by ACI
-	version  string
-	stall    bool // streams are silent
-	streams  int  // open ones
-	dead     chan struct{}
-	tornDown int // events to be cut off in the middle by the daemon's death
+	clock   int64                // time of the last message
+	pending []json.RawMessage    // events that are not handed out
+	last    json.RawMessage      // the last event of a person
+	sent    map[string][]Message // by recipient
+	deeds   []string             // reactions, deletions, typing notices
+	unread  map[string][]int64   // messages without a read mark, by author
+	files   map[string][]byte    // by id
+	names   map[string]string    // of contacts, by ACI
+	version string
+	stall   bool // streams are silent
+	streams int  // open ones
+	dead    chan struct{}
+	deaths  []int // events until the daemon dies while it writes one, each counted from the death before
 }
 
 // New starts a daemon on 127.0.0.1. The caller must call Close.
@@ -193,15 +193,34 @@ func (s *Server) Version(v string) {
 	s.version = v
 }
 
-// Die ends the streams, the next one in the middle of an event, which the next stream repeats. The daemon is back at
-// once.
+// Die ends the streams. The daemon is back at once, and dies again while it writes the next event.
 func (s *Server) Die() {
+	s.DieAfter(1)
 	s.Lock()
 	defer s.Unlock()
-	s.tornDown++
 	close(s.dead)
 	s.dead = make(chan struct{})
 	s.Signal()
+}
+
+// DieAfter lets the daemon die, for each of events, in the middle of writing the event of that number, counted from 1 and
+// from the death before. The next stream repeats the event.
+func (s *Server) DieAfter(events ...int) {
+	s.Lock()
+	defer s.Unlock()
+	s.deaths = append(s.deaths, events...)
+}
+
+// dies counts an event, and reports whether the daemon dies while it writes it. The caller holds the lock.
+func (s *Server) dies() bool {
+	if len(s.deaths) == 0 {
+		return false
+	}
+	if s.deaths[0]--; s.deaths[0] > 0 {
+		return false
+	}
+	s.deaths = s.deaths[1:]
+	return true
 }
 
 // Stall lets streams show no sign of life, or ends that.
@@ -309,9 +328,7 @@ func (s *Server) turn(w http.ResponseWriter, r *http.Request, out *http.Response
 	torn := false
 	if len(s.pending) > 0 && !s.stall {
 		next = s.pending[0]
-		if torn = s.tornDown > 0; torn {
-			s.tornDown--
-		} else {
+		if torn = s.dies(); !torn {
 			s.pending = s.pending[1:]
 		}
 	}
