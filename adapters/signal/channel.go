@@ -162,6 +162,8 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("%s: HTTP %d; %s", e.Op, e.Status, what)
 }
 
+var errLongAnswer = errors.New("the answer is too long")
+
 // params are the parameters of a method by name. One that takes several values is a list.
 type params map[string]any
 
@@ -207,7 +209,10 @@ func (a *api) call(ctx context.Context, timeout time.Duration, method string, p 
 	}
 	var r reply
 	if err := json.Unmarshal(got.Body, &r); err != nil {
-		return &netError{Op: method, Left: true, Err: errors.New("the answer is not JSON, or too long")}
+		if int64(len(got.Body)) == max {
+			return &netError{Op: method, Left: true, Err: errLongAnswer}
+		}
+		return &netError{Op: method, Left: true, Err: errors.New("the answer is not JSON; check channels.signal.api_url")}
 	}
 	if e := r.Error; e != nil {
 		return &rpcError{method, e.Code, e.Message, e.Data.Response.Results}
@@ -221,7 +226,8 @@ func (a *api) call(ctx context.Context, timeout time.Duration, method string, p 
 	return nil
 }
 
-// name returns how a person is shown, or "": the name of the contact or the profile, or else the username.
+// name returns how a person is shown, or "": the name of the contact or the profile, or else the username. It asks the
+// daemon once.
 func (c *Channel) name(ctx context.Context, person string) string {
 	if name, ok := c.memory.names.get(person); ok || person == "" {
 		return name
@@ -230,7 +236,6 @@ func (c *Channel) name(ctx context.Context, person string) string {
 	p := params{"recipient": []string{person}, "allRecipients": true}
 	if err := c.api.call(ctx, showTimeout, "listContacts", p, maxAnswer, &found); err != nil {
 		c.log.Debug("contact not looked up", zap.Error(err))
-		return ""
 	}
 	name := ""
 	if len(found) > 0 {

@@ -46,6 +46,9 @@ func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 	}
 	answer := int64(base64.StdEncoding.EncodedLen(int(max))) + 4096
 	if err := c.api.call(ctx, fileTimeout, method, p, answer, &got); err != nil {
+		if errors.Is(err, errLongAnswer) {
+			return nil, "", channel.TooLarge(max)
+		}
 		err = fmt.Errorf("fetch signal file: %w", err)
 		if refused, ok := errors.AsType[*rpcError](err); ok && refused.Code == codeUser {
 			return nil, "", &core.Permanent{Err: err}

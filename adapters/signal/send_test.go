@@ -205,7 +205,7 @@ func TestDeeds_onMessages(t *testing.T) {
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
-	data := bytes.Repeat([]byte{0xFF, 0xD8, 0xFF}, 1000)
+	data := bytes.Repeat([]byte{0xFF, 0xD8, 0xFF}, 10000)
 	p.s.AddFile("abc.jpg", data)
 	p.s.AddFile("cafe:3", []byte("RIFF....WEBP"))
 	photo := attachment{ContentType: "image/jpeg", ID: "abc.jpg", Size: int64(len(data))}
@@ -219,10 +219,11 @@ func TestFetch(t *testing.T) {
 		max        int64
 		want, mime string
 	}{
-		"a photo":              {known.Ref, 3000, "success", "image/jpeg"},
+		"a photo":              {known.Ref, 30000, "success", "image/jpeg"},
 		"without a limit":      {known.Ref, 0, "success", "image/jpeg"},
-		"too large":            {known.Ref, 2999, "permanent", ""},
-		"too large, as it was": {unsized.Ref, 2999, "permanent", ""},
+		"too large":            {known.Ref, 29999, "permanent", ""},
+		"too large, as it was": {unsized.Ref, 29999, "permanent", ""},
+		"far too large":        {unsized.Ref, 10, "permanent", ""},
 		"gone":                 {missing.Ref, 0, "permanent", ""},
 		"a sticker":            {sticker{"cafe", 3}.file().Ref, 0, "success", "image/webp"},
 		"no reference":         {"%", 0, "permanent", ""},
