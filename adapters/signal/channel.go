@@ -66,7 +66,8 @@ type Options struct {
 // Channel is one account on Signal. Its methods may be called concurrently, and Run only by the process that holds the
 // account's lease.
 type Channel struct {
-	channel.State
+	receiving, sending channel.State
+
 	opts   Options
 	api    *api
 	log    *zap.Logger
@@ -98,6 +99,9 @@ func (c *Channel) Name() string { return Name }
 
 // Account returns the configured number or ACI.
 func (c *Channel) Account() string { return c.opts.Account }
+
+// Check returns what prevents the channel from receiving or, until something is sent again, from sending.
+func (c *Channel) Check() error { return cmp.Or(c.receiving.Check(), c.sending.Check()) }
 
 func (c *Channel) Capabilities() core.Capabilities {
 	return core.Capabilities{MaxText: maxText, Push: true, Files: true, Voice: true, RatePerChat: c.opts.RatePerChat}

@@ -21,7 +21,7 @@ func TestRender(t *testing.T) {
 		want     []string
 	}{
 		"plain":                     {"hello", "hello", nil},
-		"heading is bold":           {"# Title\ntext", "Title\n\ntext", []string{`BOLD "Title"`}},
+		"heading is bold":           {"# Title\ntext", "Title\ntext", []string{`BOLD "Title"`}},
 		"counts UTF-16":             {"🙂 **b** é *i*", "🙂 b é i", []string{`BOLD "b"`, `ITALIC "i"`}},
 		"nested":                    {"**a *b* ~~c~~**", "a b c", []string{`BOLD "a b c"`, `ITALIC "b"`, `STRIKETHROUGH "c"`}},
 		"code":                      {"use `x`", "use x", []string{`MONOSPACE "x"`}},

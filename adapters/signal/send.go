@@ -130,6 +130,7 @@ func (c *Channel) deliver(ctx context.Context, method string, to core.Address, p
 	if err := c.api.call(ctx, sendTimeout, method, p, maxAnswer, &sent); err != nil {
 		return 0, c.classify(err)
 	}
+	c.sending.Report(nil)
 	c.memory.ours.put(sent.Timestamp, true)
 	return sent.Timestamp, nil
 }
@@ -169,7 +170,7 @@ func (c *Channel) refusal(err error, refused *rpcError) error {
 		return err
 	case noAccount(refused):
 		err = c.withoutAccount(err)
-		c.Report(err)
+		c.sending.Report(err)
 		return &core.RetryAfter{After: deadPause, Account: true, Err: err}
 	case refused.Code == codeInternal:
 		return &core.Unknown{Err: err}
@@ -184,7 +185,7 @@ func (c *Channel) limited(err error, o outcome) error {
 		err = &channel.Trouble{Err: err, Advice: func(language string) string {
 			return fmt.Sprintf(say(language).Captcha, o.Token)
 		}}
-		c.Report(err)
+		c.sending.Report(err)
 	}
 	return &core.RetryAfter{After: wait, Account: true, Err: err}
 }

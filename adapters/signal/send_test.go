@@ -86,8 +86,14 @@ func TestSend_captchaIsReported(t *testing.T) {
 	p := newPlay(t)
 	p.s.Fail("send", 1, signaltest.Failure{Code: -5, Type: "RATE_LIMIT_FAILURE", Token: "tok-1"})
 	_, _ = p.ch.Send(t.Context(), toAda, core.Part{Text: "x"})
+	p.run(t)
+	p.s.Say(ada, "are you there?")
+	p.wants(t, ada, "are you there?") // receiving works, and does not hide it
 	if got := channel.Said(p.ch.Check(), "de"); !strings.Contains(got, "löse das Bilderrätsel") {
 		t.Errorf("got %s", got)
+	}
+	if _, err := p.ch.Send(t.Context(), toAda, core.Part{Text: "yes"}); err != nil || p.ch.Check() != nil {
+		t.Errorf("after an answer: %v, %v", err, p.ch.Check())
 	}
 }
 

@@ -50,7 +50,7 @@ func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 		if connected {
 			pause = channel.Backoff{}
 		}
-		if c.Report(fmt.Errorf("receive from signal: %w", err)) {
+		if c.receiving.Report(fmt.Errorf("receive from signal: %w", err)) {
 			c.log.Warn("stream of signal-cli ended", zap.Error(err))
 		}
 		pause.Wait(ctx, 0)
@@ -79,7 +79,7 @@ func (c *Channel) listen(ctx context.Context, r core.Receiver) (connected bool, 
 		return false, err
 	}
 	defer body.Close()
-	c.Report(nil)
+	c.receiving.Report(nil)
 	s.done.Go(func() { s.read(body) })
 	for {
 		select {
@@ -203,13 +203,13 @@ func (s *stream) more(batch [][]byte) [][]byte {
 func (c *Channel) hand(ctx context.Context, r core.Receiver, batch [][]byte) ([]core.Inbound, error) {
 	in := c.inbound(ctx, batch)
 	err := channel.Hand(ctx, r, in, channel.Tries, func(err error) {
-		c.Report(fmt.Errorf("messages from signal cannot be stored: %w", err))
+		c.receiving.Report(fmt.Errorf("messages from signal cannot be stored: %w", err))
 		c.log.Error("events not stored", zap.Int("events", len(in)), zap.Error(err))
 	})
 	if err != nil {
 		return in, err
 	}
-	c.Report(nil)
+	c.receiving.Report(nil)
 	c.note(in)
 	return nil, nil
 }

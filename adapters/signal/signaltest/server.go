@@ -62,8 +62,9 @@ type Server struct {
 	files   map[string][]byte    // by id
 	names   map[string]string    // of contacts, by ACI
 	version string
-	stall   bool // streams are silent
-	streams int  // open ones
+	opened  int // streams so far
+	silent  int // the first so many of them show no sign of life
+	streams int // open ones
 	dead    chan struct{}
 	deaths  []int // events until the daemon dies while it writes one, each counted from the death before
 }
@@ -223,11 +224,11 @@ func (s *Server) dies() bool {
 	return true
 }
 
-// Stall lets streams show no sign of life, or ends that.
-func (s *Server) Stall(on bool) {
+// Stall lets the open streams show no further sign of life. New ones work.
+func (s *Server) Stall() {
 	s.Lock()
 	defer s.Unlock()
-	s.stall = on
+	s.silent = s.opened
 	s.Signal()
 }
 
@@ -304,11 +305,11 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	out := http.NewResponseController(w)
-	_ = out.Flush()
+	_ = http.NewResponseController(w).Flush()
 	s.Lock()
 	s.streams++
-	dead := s.dead
+	s.opened++
+	number, dead := s.opened, s.dead
 	s.Unlock()
 	defer func() {
 		s.Lock()
@@ -316,23 +317,24 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		s.streams--
 		s.Signal()
 	}()
-	for s.turn(w, r, out, dead) {
+	for s.turn(w, r, number, dead) {
 	}
 }
 
-// turn writes the next event, or a sign of life, and reports whether the stream goes on.
-func (s *Server) turn(w http.ResponseWriter, r *http.Request, out *http.ResponseController, dead <-chan struct{}) bool {
+// turn writes the next event, or a sign of life, and reports whether the stream of a number goes on.
+func (s *Server) turn(w http.ResponseWriter, r *http.Request, number int, dead <-chan struct{}) bool {
+	out := http.NewResponseController(w)
 	s.Lock()
 	changed := s.Changed()
 	var next json.RawMessage
 	torn := false
-	if len(s.pending) > 0 && !s.stall {
+	stalled := number <= s.silent
+	if len(s.pending) > 0 && !stalled {
 		next = s.pending[0]
 		if torn = s.dies(); !torn {
 			s.pending = s.pending[1:]
 		}
 	}
-	stalled := s.stall
 	s.Unlock()
 	if next != nil {
 		text := "event:receive\ndata:" + string(next) + "\n\n"
