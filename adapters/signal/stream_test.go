@@ -240,8 +240,9 @@ func TestRun_readsNoFurtherThanItStores(t *testing.T) {
 func TestRun_endsWithoutLoss(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
+	p.ch.pace.grace, p.ch.pace.quiet = 5*time.Second, 300*time.Millisecond
 	var want []string
-	for round := range 5 {
+	for round := range 3 {
 		p.run(t)
 		for i := range 20 {
 			want = append(want, fmt.Sprintf("%d.%d", round, i))

@@ -111,7 +111,7 @@ func (s *Server) Edit(person string, target int64, text string) int64 {
 	return at
 }
 
-// Note lets the account's phone write to a recipient. The account itself is the recipient of a Note to Self.
+// NoteTo lets the account's phone write to a recipient. The account itself is the recipient of a Note to Self.
 func (s *Server) NoteTo(recipient, text string) int64 {
 	s.Lock()
 	defer s.Unlock()
@@ -421,8 +421,10 @@ func (c *call) targets() []int64 {
 // rpc serves one request.
 func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 	var c call
-	if err := json.NewDecoder(r.Body).Decode(&c); err != nil || c.Version != "2.0" || c.ID == "" {
-		s.Note(fmt.Errorf("malformed request %+v: %w", c, errors.Join(err)))
+	if err := json.NewDecoder(r.Body).Decode(&c); err != nil {
+		s.Note(fmt.Errorf("malformed request: %w", err))
+	} else if c.Version != "2.0" || c.ID == "" {
+		s.Note(fmt.Errorf("request of version %q with the id %q", c.Version, c.ID))
 	}
 	f, failing := s.Begin(c.Method)
 	if failing && f == (Failure{}) {
