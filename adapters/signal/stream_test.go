@@ -24,11 +24,19 @@ type box struct {
 	ids     map[string]bool
 	repeats int
 	fail    error
+	block   bool // the next call waits for the end of its context, and fails
 }
 
-func (b *box) Receive(_ context.Context, in ...core.Inbound) error {
+func (b *box) Receive(ctx context.Context, in ...core.Inbound) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.block {
+		b.block = false
+		b.mu.Unlock()
+		<-ctx.Done()
+		b.mu.Lock()
+		return ctx.Err()
+	}
 	if b.fail != nil {
 		return b.fail
 	}
@@ -53,6 +61,12 @@ func (b *box) all() []core.Inbound {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.in)
+}
+
+func (b *box) blocks() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.block = true
 }
 
 // said returns the texts of a person, in the order of their arrival.
@@ -243,17 +257,35 @@ func TestRun_endsWithoutLoss(t *testing.T) {
 	p.ch.pace.grace, p.ch.pace.quiet = 5*time.Second, 300*time.Millisecond
 	var want []string
 	for round := range 3 {
+		p.b.blocks()
 		p.run(t)
-		for i := range 20 {
+		for i := range 100 { // more than the queue holds
 			want = append(want, fmt.Sprintf("%d.%d", round, i))
 			p.s.Say(ada, want[len(want)-1])
 		}
-		until(t, "the first of the round", func() bool { return len(p.b.said(ada)) > round*20 })
+		until(t, "everything is handed out", func() bool { return p.s.Pending() == 0 })
 		p.stop()
+		if got := p.b.said(ada); !slices.Equal(got, want) {
+			t.Errorf("after the end of round %d: got %.200q", round, got)
+		}
 		until(t, "no stream", func() bool { return p.s.Streams() == 0 })
 	}
+}
+
+// When Run ends while nothing can be stored, it does not wait for the store.
+func TestRun_endsSoonWithoutAStore(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	p.ch.pace.grace = time.Minute
+	p.b.breaks(errors.New("disk full"))
 	p.run(t)
-	p.wants(t, ada, want...)
+	p.s.Say(ada, "lost")
+	until(t, "the report", func() bool { return p.ch.Check() != nil })
+	began := time.Now()
+	p.stop()
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("took %s", took)
+	}
 }
 
 func TestRun_learnsVersionsOfMessages(t *testing.T) {
