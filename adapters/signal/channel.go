@@ -55,12 +55,13 @@ var (
 	_ core.Diagnoser = (*Channel)(nil)
 )
 
-// Options configure a Channel. All fields are required, except that a RatePerChat of 0 is no limit.
+// Options configure a Channel. All fields but Keeper are required, except that a RatePerChat of 0 is no limit.
 type Options struct {
 	Config
-	HTTP *http.Client
-	Log  *zap.Logger
-	Now  func() time.Time
+	Keeper core.Keeper // nil: what is known of edited messages is lost with the process
+	HTTP   *http.Client
+	Log    *zap.Logger
+	Now    func() time.Time
 }
 
 // Channel is one account on Signal. Its methods may be called concurrently, and Run only by the process that holds the
@@ -74,6 +75,8 @@ type Channel struct {
 	now    func() time.Time
 	pace   pace
 	memory *memory
+
+	versions versions // used by Run only
 }
 
 // New checks opts and returns the channel. It does not use the network.
@@ -87,8 +90,9 @@ func New(opts Options) (*Channel, error) {
 		return nil, fmt.Errorf("signal: %w", err)
 	}
 	c := &Channel{opts: opts, now: opts.Now, pace: usual(), memory: newMemory(),
-		log: opts.Log.With(zap.String("channel", Name), zap.String("account", opts.Account)),
-		api: &api{root: strings.TrimRight(opts.APIURL, "/"), account: opts.Account, http: opts.HTTP}}
+		versions: versions{keeper: opts.Keeper},
+		log:      opts.Log.With(zap.String("channel", Name), zap.String("account", opts.Account)),
+		api:      &api{root: strings.TrimRight(opts.APIURL, "/"), account: opts.Account, http: opts.HTTP}}
 	if aciForm().MatchString(opts.Account) {
 		c.memory.be(opts.Account)
 	}

@@ -67,5 +67,9 @@ func (*Config) Listed(who string) (string, error) {
 }
 
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
-	return New(Options{Config: *c, HTTP: h.Client(c.APIURL), Log: h.Log, Now: h.Now})
+	opts := Options{Config: *c, HTTP: h.Client(c.APIURL), Log: h.Log, Now: h.Now}
+	if h.Store != nil {
+		opts.Keeper = h.Store.Keeper(c.Account)
+	}
+	return New(opts)
 }

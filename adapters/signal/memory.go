@@ -6,8 +6,8 @@ import (
 	"github.com/everthread/everthread/core"
 )
 
-// memory is what a process remembers of the conversations. It improves quotes, edits, read marks and repeats, and
-// nothing else depends on it.
+// memory is what a process remembers of the conversations. It improves quotes, read marks and repeats, and nothing else
+// depends on it; versions are stored as well.
 type memory struct {
 	names *recent[string, string]       // of people, by ACI
 	texts *recent[message, string]      // of messages, for quotes

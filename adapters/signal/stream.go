@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -29,7 +28,7 @@ type pace struct {
 }
 
 func usual() pace {
-	return pace{connect: 30 * time.Second, silence: 45 * time.Second, grace: 500 * time.Millisecond,
+	return pace{connect: 30 * time.Second, silence: 45 * time.Second, grace: 400 * time.Millisecond,
 		quiet: 50 * time.Millisecond}
 }
 
@@ -42,8 +41,16 @@ const (
 // pauses, whenever the stream ends.
 func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 	defer c.opts.HTTP.CloseIdleConnections()
+	loaded := false
 	for pause := (channel.Backoff{}); ctx.Err() == nil; {
-		connected, err := c.listen(ctx, r)
+		connected, err := false, error(nil)
+		if !loaded {
+			err = c.versions.load(ctx, c.memory.first)
+			loaded = err == nil
+		}
+		if loaded {
+			connected, err = c.listen(ctx, keeping{c, r})
+		}
 		if ctx.Err() != nil {
 			break
 		}
@@ -99,11 +106,12 @@ func (c *Channel) listen(ctx context.Context, r core.Receiver) (connected bool, 
 	}
 }
 
-// open connects with the daemon.
+// open connects with the daemon. After ctx has ended it still waits for the grace, as the daemon may have handed out
+// events already.
 func (s *stream) open(ctx context.Context) (io.ReadCloser, error) {
-	defer context.AfterFunc(ctx, s.end)()
 	late := time.AfterFunc(s.c.pace.connect, s.end)
 	defer late.Stop()
+	defer context.AfterFunc(ctx, func() { late.Reset(s.c.pace.grace) })()
 	address := s.c.api.root + "/api/v1/events?" + url.Values{"account": {s.c.opts.Account}}.Encode()
 	req, err := http.NewRequestWithContext(s.life, http.MethodGet, address, nil)
 	if err != nil {
@@ -218,17 +226,7 @@ func (c *Channel) hand(ctx context.Context, r core.Receiver, batch [][]byte) ([]
 func (c *Channel) inbound(ctx context.Context, batch [][]byte) []core.Inbound {
 	var all []core.Inbound
 	for _, raw := range batch {
-		read := reader{account: c.opts.Account, self: c.memory.me(), now: c.now(), name: func(person string) string {
-			return c.name(ctx, person)
-		}, sent: func(timestamp int64) bool {
-			_, ours := c.memory.ours.get(timestamp)
-			return ours
-		}, first: func(m message) int64 {
-			if first, ok := c.memory.first.get(m); ok {
-				return first
-			}
-			return m.timestamp
-		}}
+		read := c.reader(ctx)
 		in, e := read.normalise(raw)
 		if len(in) == 0 {
 			c.log.Debug("event ignored", zap.String("why", read.ignored))
@@ -239,6 +237,22 @@ func (c *Channel) inbound(ctx context.Context, batch [][]byte) []core.Inbound {
 		all = append(all, in...)
 	}
 	return all
+}
+
+// reader returns a reader with what the channel remembers.
+func (c *Channel) reader(ctx context.Context) *reader {
+	return &reader{account: c.opts.Account, self: c.memory.me(), now: c.now(),
+		name: func(person string) string { return c.name(ctx, person) },
+		sent: func(timestamp int64) bool {
+			_, ours := c.memory.ours.get(timestamp)
+			return ours
+		},
+		first: func(m message) int64 {
+			if first, ok := c.memory.first.get(m); ok {
+				return first
+			}
+			return m.timestamp
+		}}
 }
 
 // learn notes the names, the account's own ACI and the versions of messages that an event shows.
@@ -257,13 +271,7 @@ func (c *Channel) learn(e *event, in []core.Inbound) {
 	if e.Envelope.SourceName != "" {
 		c.memory.names.put(e.Envelope.SourceUUID, e.Envelope.SourceName)
 	}
-	for _, m := range in {
-		if version := m.SentAt.UnixMilli(); m.Kind == core.InEdit {
-			if first, err := strconv.ParseInt(m.Target, 10, 64); err == nil {
-				c.memory.first.put(message{m.Address.External, version}, first)
-			}
-		}
-	}
+	c.versions.add(in, c.memory.first)
 }
 
 // note remembers stored messages for quotes and read marks.

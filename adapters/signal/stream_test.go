@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -106,6 +107,9 @@ func (p *play) run(t *testing.T) {
 		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("Run: %v", err)
+		}
+		if p.s != nil { // what is handed out to a stream that ends is lost
+			until(t, "the end of the stream", func() bool { return p.s.Streams() == 0 })
 		}
 	})
 	t.Cleanup(p.stop)
@@ -268,7 +272,6 @@ func TestRun_endsWithoutLoss(t *testing.T) {
 		if got := p.b.said(ada); !slices.Equal(got, want) {
 			t.Errorf("after the end of round %d: got %.200q", round, got)
 		}
-		until(t, "no stream", func() bool { return p.s.Streams() == 0 })
 	}
 }
 
@@ -288,21 +291,75 @@ func TestRun_endsSoonWithoutAStore(t *testing.T) {
 	}
 }
 
-func TestRun_learnsVersionsOfMessages(t *testing.T) {
+// keeper keeps state, as a store does.
+type keeper struct {
+	mu     sync.Mutex
+	values map[string]string
+	fail   error
+}
+
+func (k *keeper) State(_ context.Context, key string) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.values[key], k.fail
+}
+
+func (k *keeper) SetState(_ context.Context, values map[string]string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.fail == nil {
+		maps.Copy(k.values, values)
+	}
+	return k.fail
+}
+
+func (k *keeper) breaks(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.fail = err
+}
+
+// Apps name an edited message by the time of any of its versions, also after a restart.
+func TestRun_knowsVersionsOfMessages(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
-	p.run(t)
+	kept := &keeper{values: map[string]string{}}
+	now := func() time.Time { return time.UnixMilli(1790000000000).Add(time.Hour) }
+	process := func() {
+		p.ch = open(t, Options{Config: Config{APIURL: p.s.URL()}, Keeper: kept, Now: now})
+		p.run(t)
+	}
+	process()
 	first := p.s.Say(ada, "on tuesday")
 	p.wants(t, ada, "on tuesday")
+	kept.breaks(errors.New("disk full"))
 	second := p.s.Edit(ada, first, "on Wednesday")
+	until(t, "the report", func() bool { return p.ch.Check() != nil })
+	if n := len(p.b.all()); n != 1 {
+		t.Errorf("%d events are stored, and the version is not", n)
+	}
+	kept.breaks(nil)
 	p.wants(t, ada, "on tuesday", "on Wednesday")
-	p.s.Edit(ada, second, "on Thursday")
-	p.s.Write(ada, map[string]any{"remoteDelete": map[string]any{"timestamp": second}})
-	until(t, "all events", func() bool { return len(p.b.all()) == 4 })
+	third := p.s.Edit(ada, second, "on Thursday")
+	p.wants(t, ada, "on tuesday", "on Wednesday", "on Thursday")
+	p.stop()
+	process()
+	p.s.Edit(ada, third, "on Friday")
+	p.s.Write(ada, map[string]any{"remoteDelete": map[string]any{"timestamp": third}})
+	until(t, "all events", func() bool { return len(p.b.all()) == 5 })
 	for _, e := range p.b.all()[1:] {
 		if e.Target != fmt.Sprint(first) {
 			t.Errorf("%s of %s, want %d", e.Kind, e.Target, first)
 		}
+	}
+	now = func() time.Time { return time.UnixMilli(first + 4).Add(versionsFor) }
+	p.stop()
+	process()
+	last := p.s.Edit(ada, 77, "another")
+	until(t, "the last event", func() bool { return len(p.b.all()) == 6 })
+	p.stop()
+	if got := kept.values[versionsKey]; strings.Contains(got, fmt.Sprint(first)) || !strings.Contains(got, fmt.Sprint(last)) {
+		t.Errorf("kept %s", got)
 	}
 }
 
