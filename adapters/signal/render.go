@@ -21,9 +21,9 @@ type insertion struct {
 	text string
 }
 
-// Render returns the text of p, and its styles as START:LENGTH:STYLE in UTF-16 units. An address stands behind its
+// render returns the text of p, and its styles as START:LENGTH:STYLE in UTF-16 units. An address stands behind its
 // words, and a sign before each line of a quote.
-func Render(p core.Part) (text string, ranges []string) {
+func render(p core.Part) (text string, ranges []string) {
 	added := insertions(p)
 	var b strings.Builder
 	from := 0

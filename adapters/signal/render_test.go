@@ -34,7 +34,7 @@ func TestRender(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, ranges := Render(markup.Parse(c.md).Part())
+			text, ranges := render(markup.Parse(c.md).Part())
 			if got := describe(t, text, ranges); text != c.text || !slices.Equal(got, c.want) {
 				t.Errorf("got %q %q, want %q %q", text, got, c.text, c.want)
 			}
@@ -86,7 +86,7 @@ func bare(text string) string {
 func TestMarked_isWhatRenderShows(t *testing.T) {
 	t.Parallel()
 	for _, md := range []string{"a ~~b~~ `c` d", "🙂 ~~é~~ x", "no marks", "~~a `b`~~ c"} {
-		text, ranges := Render(markup.Parse(md).Part())
+		text, ranges := render(markup.Parse(md).Part())
 		var all []style
 		for _, r := range ranges {
 			var s style

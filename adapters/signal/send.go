@@ -57,7 +57,7 @@ func (c *Channel) Edit(ctx context.Context, to core.Address, native string, p co
 
 // say sends the message p with more parameters.
 func (c *Channel) say(ctx context.Context, to core.Address, p core.Part, more params) (core.Receipt, error) {
-	text, ranges := Render(p)
+	text, ranges := render(p)
 	if p.Attachment == nil && strings.TrimSpace(text) == "" {
 		return core.Receipt{}, &core.Permanent{Err: errors.New("send to signal: the text is empty")}
 	}
