@@ -202,8 +202,8 @@ func TestRun_leavesASilentStream(t *testing.T) {
 func TestRun_leavesADaemonThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
-	p.ch.pace.connect = 100 * time.Millisecond
-	p.s.Fail("events", 2, signaltest.Failure{})
+	p.ch.pace.connect = 4 * time.Second
+	p.s.Fail("events", 1, signaltest.Failure{})
 	p.s.Say(ada, "hello")
 	p.run(t)
 	until(t, "the report", func() bool { return p.ch.Check() != nil })
@@ -231,7 +231,7 @@ func TestRun_saysWhatToDo(t *testing.T) {
 func TestRun_readsNoFurtherThanItStores(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
-	p.ch.pace.silence = 500 * time.Millisecond
+	p.ch.pace.silence = 2 * time.Second
 	p.b.breaks(errors.New("disk full"))
 	const n = 600
 	long := strings.Repeat("long ", 8000)
@@ -258,7 +258,7 @@ func TestRun_readsNoFurtherThanItStores(t *testing.T) {
 func TestRun_endsWithoutLoss(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
-	p.ch.pace.grace, p.ch.pace.quiet = 5*time.Second, 300*time.Millisecond
+	p.ch.pace.grace, p.ch.pace.quiet = 30*time.Second, 3*time.Second
 	var want []string
 	for round := range 3 {
 		p.b.blocks()
