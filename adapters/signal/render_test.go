@@ -70,16 +70,23 @@ func TestRender_isAlwaysTaken(t *testing.T) {
 				rt.Fatalf("send %q %v: %v", part.Text, part.Spans, err)
 			}
 			sent := p.s.Sent(ada)
-			if got := sent[len(sent)-1].Text; bare(got) != bare(part.Text) {
+			got := sent[len(sent)-1].Text
+			if bare(got) != bare(part.Text) {
 				rt.Fatalf("sent %q for %q", got, part.Text)
+			}
+			for _, s := range part.Spans {
+				if s.Kind == core.SpanLink && !strings.Contains(got, strings.TrimPrefix(s.Value, "https://")) {
+					rt.Fatalf("sent %q without the address of %q", got, part.Text[s.Start:s.End])
+				}
 			}
 		}
 	})
 }
 
-// bare returns a text without what rendering may add.
+// bare returns a text without what rendering may add, and without blanks.
 func bare(text string) string {
-	return strings.NewReplacer("> ", "", ">", "", " (https://a.example)", "", "https://a.example", "").Replace(text)
+	text = strings.ReplaceAll(strings.ReplaceAll(text, " (https://a.example)", ""), "https://a.example", "")
+	return strings.Join(strings.Fields(strings.ReplaceAll(text, ">", "")), "")
 }
 
 // What one person marks in an app comes back as it was when it is quoted to another.

@@ -23,13 +23,15 @@ import (
 type pace struct {
 	connect time.Duration // until the daemon answers; older ones do so with their first sign of life
 	silence time.Duration // without a sign of life, of which the daemon sends one every 15 seconds
-	grace   time.Duration // at the end of Run, for what was read or is on its way
+	answer  time.Duration // at the end of Run, for a daemon that has not answered yet
+	grace   time.Duration // at the end of Run, for what is on its way; and once more for storing it
 	quiet   time.Duration // of the grace, after which nothing more is expected
+	after   func(d time.Duration, f func()) *time.Timer
 }
 
 func usual() pace {
-	return pace{connect: 30 * time.Second, silence: 45 * time.Second, grace: 400 * time.Millisecond,
-		quiet: 50 * time.Millisecond}
+	return pace{connect: 30 * time.Second, silence: 45 * time.Second, answer: 400 * time.Millisecond,
+		grace: 2 * time.Second, quiet: 50 * time.Millisecond, after: time.AfterFunc}
 }
 
 const (
@@ -106,12 +108,12 @@ func (c *Channel) listen(ctx context.Context, r core.Receiver) (connected bool, 
 	}
 }
 
-// open connects with the daemon. After ctx has ended it still waits for the grace, as the daemon may have handed out
+// open connects with the daemon. After ctx has ended it still waits for an answer, as the daemon may have handed out
 // events already.
 func (s *stream) open(ctx context.Context) (io.ReadCloser, error) {
-	late := time.AfterFunc(s.c.pace.connect, s.end)
+	late := s.c.pace.after(s.c.pace.connect, s.end)
 	defer late.Stop()
-	defer context.AfterFunc(ctx, func() { late.Reset(s.c.pace.grace) })()
+	defer context.AfterFunc(ctx, func() { late.Reset(s.c.pace.answer) })()
 	address := s.c.api.root + "/api/v1/events?" + url.Values{"account": {s.c.opts.Account}}.Encode()
 	req, err := http.NewRequestWithContext(s.life, http.MethodGet, address, nil)
 	if err != nil {
@@ -130,11 +132,11 @@ func (s *stream) open(ctx context.Context) (io.ReadCloser, error) {
 	return resp.Body, nil
 }
 
-// read queues the events of body until it ends. A silent connection is given up; while the queue is full, silence is
-// ours.
+// read queues every whole event of body until it ends, also after the end of the connection's life. A silent connection
+// is given up; while the queue is full, silence is ours.
 func (s *stream) read(body io.Reader) {
 	defer close(s.events)
-	silent := time.AfterFunc(s.c.pace.silence, s.end)
+	silent := s.c.pace.after(s.c.pace.silence, s.end)
 	defer silent.Stop()
 	lines := bufio.NewReader(body)
 	var event []byte
@@ -157,13 +159,8 @@ func (s *stream) read(body io.Reader) {
 		if len(line) > 0 || len(event) == 0 {
 			continue
 		}
-		select {
-		case s.events <- event:
-			event = nil
-		case <-s.life.Done():
-			s.err = s.life.Err()
-			return
-		}
+		s.events <- event
+		event = nil
 	}
 }
 
@@ -291,28 +288,33 @@ func (c *Channel) note(in []core.Inbound) {
 // head returns at most the first bytes of s, cut at a rune.
 func head(s string, most int) string { return strings.ToValidUTF8(s[:min(len(s), most)], "") }
 
-// finish stores, after ctx has ended, the events of in and what is queued or still arrives within the grace. What
+// finish stores, after ctx has ended, the events of in, those that are queued, and those that arrive until the stream was
+// quiet for a moment or the grace is over. Then it ends the connection, and stores what was read of it until then. What
 // cannot be stored is lost.
 func (c *Channel) finish(ctx context.Context, r core.Receiver, s *stream, in []core.Inbound) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.pace.grace)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*c.pace.grace)
 	defer cancel()
+	defer time.AfterFunc(c.pace.grace, s.end).Stop()
+	quiet := time.AfterFunc(c.pace.quiet, s.end)
+	defer quiet.Stop()
+	lost := 0
+	var failed error
 	for {
-		if len(in) > 0 {
-			if err := r.Receive(ctx, in...); err != nil {
-				c.log.Error("events lost at the end: the store does not work", zap.Int("events", len(in)), zap.Error(err))
-				return
-			}
+		if quiet.Stop(); len(in) > 0 && failed == nil {
+			failed = r.Receive(ctx, in...)
 		}
-		select {
-		case raw, ok := <-s.events:
-			if !ok {
-				return
-			}
-			in = c.inbound(ctx, s.more([][]byte{raw}))
-		case <-time.After(c.pace.quiet):
-			return
-		case <-ctx.Done():
-			return
+		if failed != nil {
+			lost += len(in)
+			s.end()
 		}
+		quiet.Reset(c.pace.quiet)
+		raw, ok := <-s.events
+		if !ok {
+			break
+		}
+		in = c.inbound(ctx, s.more([][]byte{raw}))
+	}
+	if lost > 0 {
+		c.log.Error("events lost at the end: the store does not work", zap.Int("events", lost), zap.Error(failed))
 	}
 }

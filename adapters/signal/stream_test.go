@@ -1,6 +1,7 @@
 package signal
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,11 +9,15 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/everthread/everthread/adapters/signal/signaltest"
 	"github.com/everthread/everthread/core"
@@ -70,6 +75,13 @@ func (b *box) blocks() {
 	b.block = true
 }
 
+// isBlocked reports whether a call waits.
+func (b *box) isBlocked() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.block
+}
+
 // said returns the texts of a person, in the order of their arrival.
 func (b *box) said(person string) []string {
 	var out []string
@@ -86,7 +98,9 @@ type play struct {
 	s    *signaltest.Server
 	b    *box
 	ch   *Channel
-	stop func()
+
+	cancel context.CancelFunc // of Run
+	stop   func()             // ends Run and waits for it
 }
 
 func newPlay(t *testing.T) *play {
@@ -103,6 +117,7 @@ func (p *play) run(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- p.ch.Run(ctx, p.b) }()
+	p.cancel = cancel
 	p.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -185,16 +200,30 @@ func TestRun_keepsTheOrderOfTheDaemon(t *testing.T) {
 	}
 }
 
+// alarms lets a test decide when the waits of a stream are over: each stream has one for the daemon's answer, and then one
+// for its silence.
+func (p *play) alarms() <-chan func() {
+	all := make(chan func(), 100)
+	p.ch.pace.after = func(_ time.Duration, f func()) *time.Timer {
+		all <- f
+		return time.AfterFunc(time.Hour, f)
+	}
+	return all
+}
+
 func TestRun_leavesASilentStream(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
-	p.ch.pace.silence = 500 * time.Millisecond
+	alarms := p.alarms()
 	p.run(t)
+	<-alarms
+	silent := <-alarms
 	until(t, "a stream", func() bool { return p.s.Streams() == 1 })
 	p.s.Stall()
 	p.s.Say(ada, "are you there?")
+	silent()
 	p.wants(t, ada, "are you there?")
-	if n := p.s.Calls("events"); n < 2 {
+	if n := p.s.Calls("events"); n != 2 {
 		t.Errorf("%d streams", n)
 	}
 }
@@ -202,12 +231,19 @@ func TestRun_leavesASilentStream(t *testing.T) {
 func TestRun_leavesADaemonThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
-	p.ch.pace.connect = 4 * time.Second
+	warned, logs := observer.New(zap.WarnLevel)
+	p.ch.log = zap.New(warned)
+	alarms := p.alarms()
 	p.s.Fail("events", 1, signaltest.Failure{})
 	p.s.Say(ada, "hello")
 	p.run(t)
-	until(t, "the report", func() bool { return p.ch.Check() != nil })
+	late := <-alarms
+	until(t, "the request", func() bool { return p.s.Calls("events") == 1 })
+	late()
 	p.wants(t, ada, "hello")
+	if all := logs.All(); len(all) != 1 || !strings.Contains(fmt.Sprint(all[0].ContextMap()), "does not answer; start it") {
+		t.Errorf("logged %+v", all)
+	}
 }
 
 func TestRun_saysWhatToDo(t *testing.T) {
@@ -254,23 +290,79 @@ func TestRun_readsNoFurtherThanItStores(t *testing.T) {
 	}
 }
 
-// What is on its way when Run ends is stored.
+// What the daemon has handed out when Run ends is stored, if it ends its stream.
 func TestRun_endsWithoutLoss(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
-	p.ch.pace.grace, p.ch.pace.quiet = 30*time.Second, 3*time.Second
+	p.ch.pace.grace, p.ch.pace.quiet = time.Hour, time.Hour
 	var want []string
 	for round := range 3 {
 		p.b.blocks()
 		p.run(t)
-		for i := range 100 { // more than the queue holds
+		for i := range 200 { // more than the queue holds
 			want = append(want, fmt.Sprintf("%d.%d", round, i))
 			p.s.Say(ada, want[len(want)-1])
 		}
-		until(t, "everything is handed out", func() bool { return p.s.Pending() == 0 })
+		until(t, "everything is handed out", func() bool { return p.s.Pending() == 0 && p.b.isBlocked() })
+		p.cancel()
+		p.s.HangUp()
 		p.stop()
 		if got := p.b.said(ada); !slices.Equal(got, want) {
-			t.Errorf("after the end of round %d: got %.200q", round, got)
+			t.Fatalf("after the end of round %d: got %d messages, want %d", round, len(got), len(want))
+		}
+	}
+}
+
+// tap is a network that counts the whole events that were read.
+type tap struct {
+	*http.Transport
+	mu   sync.Mutex
+	read bytes.Buffer
+}
+
+func (n *tap) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := n.Transport.RoundTrip(r)
+	if err == nil && strings.HasSuffix(r.URL.Path, "/events") {
+		resp.Body = &tapped{resp.Body, n}
+	}
+	return resp, err
+}
+
+func (n *tap) events() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(regexp.MustCompile(`(?m)^data:.*\n\n`).FindAll(n.read.Bytes(), -1))
+}
+
+type tapped struct {
+	io.ReadCloser
+	to *tap
+}
+
+func (b *tapped) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.to.mu.Lock()
+	defer b.to.mu.Unlock()
+	b.to.read.Write(p[:n])
+	return n, err
+}
+
+// Whatever was read of a stream that goes on is stored when Run ends.
+func TestRun_endStoresWhatWasRead(t *testing.T) {
+	t.Parallel()
+	for round := range 10 {
+		p := newPlay(t)
+		network := &tap{Transport: &http.Transport{}}
+		p.ch = open(t, Options{Config: Config{APIURL: p.s.URL()}, HTTP: &http.Client{Transport: network}})
+		p.ch.pace.quiet = 0
+		p.run(t)
+		for i := range 2000 {
+			p.s.Say(ada, fmt.Sprint(i))
+		}
+		until(t, "some messages", func() bool { return len(p.b.said(ada)) > 100*round })
+		p.stop()
+		if got, want := len(p.b.said(ada)), network.events(); got != want {
+			t.Errorf("%d messages are stored, and %d were read", got, want)
 		}
 	}
 }

@@ -197,6 +197,11 @@ func (s *Server) Version(v string) {
 // Die ends the streams. The daemon is back at once, and dies again while it writes the next event.
 func (s *Server) Die() {
 	s.DieAfter(1)
+	s.HangUp()
+}
+
+// HangUp ends the streams after what is to be handed out. Unlike Die it repeats nothing.
+func (s *Server) HangUp() {
 	s.Lock()
 	defer s.Unlock()
 	close(s.dead)

@@ -91,11 +91,12 @@ func (w *writer) emphasis(n *ast.Emphasis) {
 // link writes a link. Without text it shows its target; one that no client opens is text.
 func (w *writer) link(target string, body func()) {
 	before := w.out.Len()
+	blank := func() bool { return strings.TrimSpace(w.out.String()[before:]) == "" }
 	if !linkable(target) {
 		body()
 		switch {
 		case target == "":
-		case w.out.Len() == before:
+		case blank():
 			w.text(target)
 		default:
 			w.text(" (" + target + ")")
@@ -104,7 +105,7 @@ func (w *writer) link(target string, body func()) {
 	}
 	w.span(core.SpanLink, target, func() {
 		body()
-		if w.out.Len() == before {
+		if blank() {
 			w.text(target)
 		}
 	})
