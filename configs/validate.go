@@ -40,6 +40,7 @@ func (c Config) Validate() error {
 	c.checkDayAhead(p)
 	for _, s := range c.Channels.Sections {
 		s.Validate(p, c.HTTP.PublicURL)
+		c.Channels.Sections.checkCarried(p, s)
 	}
 	c.checkTranscription(p)
 	c.checkSpeech(p)
@@ -48,6 +49,21 @@ func (c Config) Validate() error {
 	c.checkBackup(p)
 	checkRanges(p, reflect.ValueOf(c), "")
 	return redact(p.Err())
+}
+
+// checkCarried checks that no channel that s carries is configured itself, since both would have its name.
+func (all Sections) checkCarried(p *section.Problems, s section.Section) {
+	carrier, ok := s.(section.Carrier)
+	if !ok {
+		return
+	}
+	carried := carrier.Carried()
+	for _, other := range all {
+		if c, ok := other.(interface{ On() bool }); ok && c.On() && slices.Contains(carried, other.Key()) {
+			p.Add("channels.%s is set, and channels.%s carries %[1]s too: there is one way to each service, so remove one of them",
+				other.Key(), s.Key())
+		}
+	}
 }
 
 func clock(p *section.Problems, key, value string) {

@@ -32,8 +32,9 @@ type Config struct {
 }
 
 var (
-	_ channel.Config = (*Config)(nil)
-	_ channel.Tabler = (*Config)(nil)
+	_ channel.Config  = (*Config)(nil)
+	_ channel.Tabler  = (*Config)(nil)
+	_ section.Carrier = (*Config)(nil)
 )
 
 func Default() *Config { return &Config{} }
@@ -118,6 +119,19 @@ func (c *Config) bridges() ([]Bridge, error) {
 		out = append(out, Bridge{Network: network, Bot: bot, Prefix: "!" + network, Ghosts: network + "_"})
 	}
 	return out, nil
+}
+
+// Carried returns the networks of the bridges.
+func (c *Config) Carried() []string {
+	bridges, err := c.bridges()
+	if err != nil {
+		return nil // Validate says so
+	}
+	var out []string
+	for _, b := range bridges {
+		out = append(out, b.Network)
+	}
+	return out
 }
 
 // MakeTables creates the tables of the channel's library in their present form: the

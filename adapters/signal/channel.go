@@ -58,7 +58,7 @@ var (
 // Options configure a Channel. All fields but Keeper are required, except that a RatePerChat of 0 is no limit.
 type Options struct {
 	Config
-	Keeper core.Keeper // nil: what is known of edited messages is lost with the process
+	Keeper core.Keeper // nil: what is known of edited and of disappearing messages is lost with the process
 	HTTP   *http.Client
 	Log    *zap.Logger
 	Now    func() time.Time
@@ -77,6 +77,7 @@ type Channel struct {
 	memory *memory
 
 	versions versions // used by Run only
+	expiry   *expiry
 }
 
 // New checks opts and returns the channel. It does not use the network.
@@ -90,9 +91,9 @@ func New(opts Options) (*Channel, error) {
 		return nil, fmt.Errorf("signal: %w", err)
 	}
 	c := &Channel{opts: opts, now: opts.Now, pace: usual(), memory: newMemory(),
-		versions: versions{keeper: opts.Keeper},
-		log:      opts.Log.With(zap.String("channel", Name), zap.String("account", opts.Account)),
-		api:      &api{root: strings.TrimRight(opts.APIURL, "/"), account: opts.Account, http: opts.HTTP}}
+		versions: versions{keeper: opts.Keeper}, expiry: &expiry{keeper: opts.Keeper},
+		log: opts.Log.With(zap.String("channel", Name), zap.String("account", opts.Account)),
+		api: &api{root: strings.TrimRight(opts.APIURL, "/"), account: opts.Account, http: opts.HTTP}}
 	if aciForm().MatchString(opts.Account) {
 		c.memory.be(opts.Account)
 	}

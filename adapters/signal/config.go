@@ -21,7 +21,7 @@ type Config struct {
 
 var _ channel.Config = (*Config)(nil)
 
-func Default() *Config { return &Config{APIURL: "http://127.0.0.1:8080", RatePerChat: 1} }
+func Default() *Config { return &Config{APIURL: "http://127.0.0.1:8090", RatePerChat: 1} }
 
 //go:embed config.yaml
 var example string

@@ -59,6 +59,7 @@ type data struct {
 	Timestamp    int64           `json:"timestamp"`
 	Message      string          `json:"message"`
 	NewTimer     bool            `json:"isExpirationUpdate"`
+	Expires      int64           `json:"expiresInSeconds"`
 	ViewOnce     bool            `json:"viewOnce"`
 	Group        json.RawMessage `json:"groupInfo"`
 	Mentions     []mention       `json:"mentions"`
@@ -129,7 +130,7 @@ func (r *reader) normalise(raw []byte) ([]core.Inbound, *event) {
 		return []core.Inbound{in}, nil
 	}
 	from := &e.Envelope
-	in.Address.External = strings.ToLower(cmp.Or(from.SourceUUID, from.SourceNumber))
+	in.Address.External = from.person()
 	in.Name = r.named(from)
 	if from.SourceNumber != "" && from.SourceNumber != in.Address.External {
 		in.Aliases = []string{from.SourceNumber}
@@ -140,6 +141,25 @@ func (r *reader) normalise(raw []byte) ([]core.Inbound, *event) {
 	}
 	return all, &e
 }
+
+// person returns the id of the sender.
+func (e *envelope) person() string { return strings.ToLower(cmp.Or(e.SourceUUID, e.SourceNumber)) }
+
+// timer returns the timer of the chat with a person that a message in it shows, 0 if messages there stay. ok is false for
+// other events.
+func (e *event) timer() (person string, seconds int64, ok bool) {
+	d, person := e.Envelope.Data, e.Envelope.person()
+	if d == nil && e.Envelope.Sync != nil && e.Envelope.Sync.Sent != nil {
+		sent := e.Envelope.Sync.Sent
+		d, person = &sent.data, strings.ToLower(cmp.Or(sent.DestinationUUID, sent.DestinationNumber))
+	}
+	if d == nil || d.inGroup() || !d.NewTimer && d.Message == "" && len(d.Attachments) == 0 && d.Sticker == nil {
+		return "", 0, false
+	}
+	return person, d.Expires, true
+}
+
+func (d *data) inGroup() bool { return len(d.Group) > 0 && string(d.Group) != "null" }
 
 // named returns how the sender of an event is shown.
 func (r *reader) named(from *envelope) string {
@@ -205,7 +225,7 @@ func (r *reader) message(in core.Inbound, d *data, raw []byte) []core.Inbound {
 	switch {
 	case r.sent(d.Timestamp):
 		return r.ignore("we sent it")
-	case len(d.Group) > 0 && string(d.Group) != "null":
+	case d.inGroup():
 		return r.ignore("it is of a group")
 	case d.RemoteDelete != nil:
 		in.Kind = core.InRedaction

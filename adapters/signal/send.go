@@ -34,7 +34,7 @@ func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.
 	if done, ok := c.memory.sent.get(p.Key); ok && p.Key != "" {
 		return done, nil
 	}
-	receipt, err := c.say(ctx, to, p, nil)
+	receipt, err := c.say(ctx, to, p)
 	if err != nil {
 		return core.Receipt{}, err
 	}
@@ -45,18 +45,8 @@ func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.
 	return receipt, nil
 }
 
-// Edit replaces the text of a message of ours. The service admits ten edits within a day.
-func (c *Channel) Edit(ctx context.Context, to core.Address, native string, p core.Part) error {
-	timestamp, err := strconv.ParseInt(native, 10, 64)
-	if err != nil {
-		return &core.Permanent{Err: errors.New("edit on signal: the id is not that of a message")}
-	}
-	_, err = c.say(ctx, to, p, params{"editTimestamp": timestamp})
-	return err
-}
-
-// say sends the message p with more parameters.
-func (c *Channel) say(ctx context.Context, to core.Address, p core.Part, more params) (core.Receipt, error) {
+// say sends the message p.
+func (c *Channel) say(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	text, ranges := render(p)
 	if p.Attachment == nil && strings.TrimSpace(text) == "" {
 		return core.Receipt{}, &core.Permanent{Err: errors.New("send to signal: the text is empty")}
@@ -74,10 +64,7 @@ func (c *Channel) say(ctx context.Context, to core.Address, p core.Part, more pa
 		}
 	}
 	c.reply(all, to.External, p.Reply)
-	for name, v := range more {
-		all[name] = v
-	}
-	timestamp, err := c.deliver(ctx, "send", to, all)
+	timestamp, err := c.deliver(ctx, to, all)
 	if err != nil {
 		return core.Receipt{}, err
 	}
@@ -97,29 +84,8 @@ func (c *Channel) reply(all params, person, native string) {
 	all["quoteTimestamp"], all["quoteAuthor"], all["quoteMessage"] = timestamp, person, text
 }
 
-// React puts an emoji on a message of the person, or takes it away.
-func (c *Channel) React(ctx context.Context, to core.Address, native, emoji string, remove bool) error {
-	timestamp, err := strconv.ParseInt(native, 10, 64)
-	if err != nil || emoji == "" {
-		return &core.Permanent{Err: errors.New("react on signal: there is no emoji, or no message with this id")}
-	}
-	_, err = c.deliver(ctx, "sendReaction", to, params{"emoji": emoji, "targetAuthor": to.External,
-		"targetTimestamp": timestamp, "remove": remove})
-	return err
-}
-
-// Delete deletes a message of ours for the person too. The service admits it within a day.
-func (c *Channel) Delete(ctx context.Context, to core.Address, native string) error {
-	timestamp, err := strconv.ParseInt(native, 10, 64)
-	if err != nil {
-		return &core.Permanent{Err: errors.New("delete on signal: the id is not that of a message")}
-	}
-	_, err = c.deliver(ctx, "remoteDelete", to, params{"targetTimestamp": timestamp})
-	return err
-}
-
-// deliver calls a method that sends something to a person, and returns the time of the message, its id.
-func (c *Channel) deliver(ctx context.Context, method string, to core.Address, p params) (int64, error) {
+// deliver sends a message with parameters to a person, and returns its time, which is its id.
+func (c *Channel) deliver(ctx context.Context, to core.Address, p params) (int64, error) {
 	if !isPerson(to.External) {
 		return 0, &core.Permanent{Err: errors.New("send to signal: the address is not a person on Signal")}
 	}
@@ -127,7 +93,7 @@ func (c *Channel) deliver(ctx context.Context, method string, to core.Address, p
 	var sent struct {
 		Timestamp int64 `json:"timestamp"`
 	}
-	if err := c.api.call(ctx, sendTimeout, method, p, maxAnswer, &sent); err != nil {
+	if err := c.api.call(ctx, sendTimeout, "send", p, maxAnswer, &sent); err != nil {
 		return 0, c.classify(err)
 	}
 	c.sending.Report(nil)

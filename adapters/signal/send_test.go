@@ -14,7 +14,6 @@ import (
 	"github.com/everthread/everthread/adapters/signal/signaltest"
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/channel"
-	"github.com/everthread/everthread/core/text/markup"
 )
 
 func classOf(err error) string {
@@ -172,35 +171,11 @@ func TestSend_filesAndQuietTexts(t *testing.T) {
 	}
 }
 
-func TestDeeds_onMessages(t *testing.T) {
+func TestTyping(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
-	r, err := p.ch.Send(t.Context(), toAda, core.Part{Text: "helo"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.ch.Edit(t.Context(), toAda, r.NativeID, markup.Parse("**hello**").Part()); err != nil {
-		t.Fatal(err)
-	}
-	if m := p.s.Sent(ada)[1]; fmt.Sprint(m.Edits) != r.NativeID || m.Text != "hello" || !slices.Equal(m.Styles, []string{"0:5:BOLD"}) {
-		t.Errorf("edited as %+v", m)
-	}
-	for _, err := range []error{p.ch.React(t.Context(), toAda, "77", "👍", false), p.ch.React(t.Context(), toAda, "77", "👍", true),
-		p.ch.Delete(t.Context(), toAda, r.NativeID), p.ch.Typing(t.Context(), toAda, "")} {
-		if err != nil {
-			t.Error(err)
-		}
-	}
-	want := []string{"sendReaction " + ada + " 77 👍", "sendReaction " + ada + " 77 👍 removed",
-		"remoteDelete " + ada + " " + r.NativeID, "sendTyping " + ada}
-	if got := p.s.Deeds(); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	for _, err := range []error{p.ch.Edit(t.Context(), toAda, "", core.Part{Text: "x"}), p.ch.Delete(t.Context(), toAda, "x"),
-		p.ch.React(t.Context(), toAda, "77", "", false)} {
-		if classOf(err) != "permanent" {
-			t.Errorf("got %v", err)
-		}
+	if err := p.ch.Typing(t.Context(), toAda, ""); err != nil || !slices.Equal(p.s.Typed(), []string{ada}) {
+		t.Errorf("typed to %q, %v", p.s.Typed(), err)
 	}
 	p.s.Fail("sendTyping", 1, signaltest.Failure{HTTP: http.StatusBadGateway})
 	if err := p.ch.Typing(t.Context(), toAda, ""); err == nil {

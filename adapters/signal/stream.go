@@ -3,6 +3,7 @@ package signal
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,12 +27,13 @@ type pace struct {
 	answer  time.Duration // at the end of Run, for a daemon that has not answered yet
 	grace   time.Duration // at the end of Run, for what is on its way; and once more for storing it
 	quiet   time.Duration // of the grace, after which nothing more is expected
+	expiry  time.Duration // between looks for messages whose time is over
 	after   func(d time.Duration, f func()) *time.Timer
 }
 
 func usual() pace {
 	return pace{connect: 30 * time.Second, silence: 45 * time.Second, answer: 400 * time.Millisecond,
-		grace: 2 * time.Second, quiet: 50 * time.Millisecond, after: time.AfterFunc}
+		grace: 2 * time.Second, quiet: 50 * time.Millisecond, expiry: expiryPause, after: time.AfterFunc}
 }
 
 const (
@@ -43,12 +45,16 @@ const (
 // pauses, whenever the stream ends.
 func (c *Channel) Run(ctx context.Context, r core.Receiver) error {
 	defer c.opts.HTTP.CloseIdleConnections()
+	var done sync.WaitGroup
+	defer done.Wait()
 	loaded := false
 	for pause := (channel.Backoff{}); ctx.Err() == nil; {
 		connected, err := false, error(nil)
 		if !loaded {
-			err = c.versions.load(ctx, c.memory.first)
-			loaded = err == nil
+			err = cmp.Or(c.versions.load(ctx, c.memory.first), c.expiry.load(ctx))
+			if loaded = err == nil; loaded {
+				done.Go(func() { c.expire(ctx, r) })
+			}
 		}
 		if loaded {
 			connected, err = c.listen(ctx, keeping{c, r})
@@ -269,6 +275,7 @@ func (c *Channel) learn(e *event, in []core.Inbound) {
 		c.memory.names.put(e.Envelope.SourceUUID, e.Envelope.SourceName)
 	}
 	c.versions.add(in, c.memory.first)
+	c.expiry.add(e, in, c.now())
 }
 
 // note remembers stored messages for quotes and read marks.

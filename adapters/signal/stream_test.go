@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -95,9 +96,9 @@ func (b *box) said(person string) []string {
 
 // play is a running channel with a fake daemon.
 type play struct {
-	s    *signaltest.Server
-	b    *box
-	ch   *Channel
+	s  *signaltest.Server
+	b  *box
+	ch *Channel
 
 	cancel context.CancelFunc // of Run
 	stop   func()             // ends Run and waits for it
@@ -455,6 +456,66 @@ func TestRun_knowsVersionsOfMessages(t *testing.T) {
 	}
 }
 
+// Messages of a chat with a timer are removed when it is over: the person's and ours, also after a restart.
+func TestRun_removesWhatDisappears(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	kept := &keeper{values: map[string]string{}}
+	var now atomic.Int64
+	now.Store(1790000000)
+	process := func() {
+		p.ch = open(t, Options{Config: Config{APIURL: p.s.URL()}, Keeper: kept,
+			Now: func() time.Time { return time.Unix(now.Load(), 0) }})
+		p.ch.pace.expiry = time.Millisecond
+		p.run(t)
+	}
+	process()
+	removed := func() (out []string) {
+		for _, e := range p.b.all() {
+			if e.Kind == core.InRedaction {
+				out = append(out, e.Address.External[:4]+" "+e.Target)
+			}
+		}
+		return out
+	}
+	p.s.Say(ada, "stays")
+	p.s.Say(bob, "stays too")
+	day := p.s.Write(ada, map[string]any{"message": "a day", "expiresInSeconds": 86400})
+	receipt, err := p.ch.Send(t.Context(), toAda, core.Part{Text: "an answer"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := p.s.Sent(ada)[0].Timestamp
+	p.s.Receipt(ada, false, answer)
+	p.s.Receipt(ada, true, answer)
+	short := p.s.Write(ada, map[string]any{"message": "five seconds", "expiresInSeconds": 5})
+	p.s.Write(ada, map[string]any{"isExpirationUpdate": true})
+	p.s.Say(ada, "stays again")
+	until(t, "all events", func() bool { return len(p.b.all()) == 7 })
+	now.Add(5) // it is answered first
+	time.Sleep(20 * time.Millisecond)
+	if got := removed(); len(got) > 0 {
+		t.Errorf("removed %q already", got)
+	}
+	now.Add(60)
+	until(t, "the first end", func() bool { return len(removed()) == 1 })
+	p.stop()
+	now.Add(86400)
+	p.b.breaks(errors.New("disk full"))
+	process()
+	time.Sleep(20 * time.Millisecond)
+	p.b.breaks(nil)
+	until(t, "the other ends", func() bool { return len(removed()) >= 3 })
+	want := []string{fmt.Sprint("2f9a ", short), fmt.Sprint("2f9a ", day), "2f9a " + receipt.NativeID}
+	if got := removed(); !slices.Equal(got, want) {
+		t.Errorf("removed %q, want %q", got, want)
+	}
+	until(t, "nothing is left", func() bool {
+		stored, _ := kept.State(t.Context(), expiryKey)
+		return stored == `{"chats":{},"messages":[]}`
+	})
+}
+
 func TestRun_noteToSelf(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
@@ -470,8 +531,8 @@ func TestRun_noteToSelf(t *testing.T) {
 	if n := len(p.b.all()); n != 1 {
 		t.Errorf("%d events", n)
 	}
-	if err := p.ch.Typing(t.Context(), self, ""); err != nil || len(p.s.Deeds()) > 0 {
-		t.Errorf("typing to oneself: %v, %q", err, p.s.Deeds())
+	if err := p.ch.Typing(t.Context(), self, ""); err != nil || len(p.s.Typed()) > 0 {
+		t.Errorf("typing to oneself: %v, %q", err, p.s.Typed())
 	}
 }
 

@@ -1,6 +1,7 @@
 package signal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -85,15 +86,15 @@ func (v *versions) save(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// keeping is a Receiver that stores the versions of edited messages before the events, so that what follows an event
-// finds its message also after a restart.
+// keeping is a Receiver that stores the versions of edited messages and the timers of messages before the events, so that
+// what follows an event finds its message also after a restart.
 type keeping struct {
 	c *Channel
 	r core.Receiver
 }
 
 func (k keeping) Receive(ctx context.Context, in ...core.Inbound) error {
-	if err := k.c.versions.save(ctx, k.c.now()); err != nil {
+	if err := cmp.Or(k.c.versions.save(ctx, k.c.now()), k.c.expiry.save(ctx)); err != nil {
 		return err
 	}
 	return k.r.Receive(ctx, in...)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/everthread/everthread/adapters/matrix"
+	"github.com/everthread/everthread/adapters/signal"
 	"github.com/everthread/everthread/adapters/telegram"
 	"github.com/everthread/everthread/adapters/whatsapp"
 	"github.com/everthread/everthread/adapters/whatsapp/agent"
@@ -18,6 +19,7 @@ func registry() []channel.Config {
 	return []channel.Config{
 		telegram.Default(),
 		matrix.Default(),
+		signal.Default(),
 		whatsapp.Default(),
 		agent.Default(),
 	}

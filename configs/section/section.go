@@ -28,6 +28,12 @@ type Lister interface {
 	Listed(who string) (string, error)
 }
 
+// Carrier is an optional interface of a Section whose channel carries others.
+type Carrier interface {
+	// Carried returns the names of the other channels.
+	Carried() []string
+}
+
 // Problems collects wrong values, each with its key and what to do.
 type Problems struct{ errs []error }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/everthread/everthread/adapters/signal/signaltest"
 	"github.com/everthread/everthread/adapters/whatsapp/agent/agenttest"
 	"github.com/everthread/everthread/adapters/whatsapp/whatsapptest"
 )
@@ -22,6 +23,7 @@ import (
 type street struct {
 	*Town
 	Wa    *whatsapptest.Server
+	cli   *signaltest.Server
 	home  *Homeserver
 	bot   *Account
 	Bob   whatsapptest.Person
@@ -53,17 +55,19 @@ const spoken = 7 * time.Second
 
 func NewStreet(t *testing.T, database string) *street {
 	t.Helper()
-	h := NewHomeserver(t, true)
+	h := NewBridged(t, Bridged)
 	s := &street{Town: NewTown(t, database), home: h, Bob: whatsapptest.Person{Phone: "16505551234",
 		UserID: "US.13491208655302741918", Name: "Bob"}}
 	s.Wa = s.OnWhatsApp()
-	s.bot = s.OnMatrix(h, "signal="+BridgeBot)
+	s.cli = s.OnSignal()
+	s.bot = s.OnMatrix(h, Bridged+"="+BridgeBot)
 	s.bot.Link()
 	s.carol = h.Register("carol")
 	s.agent = s.OnAgents()
 	s.agent.Add(DaveKey, Dave)
 	s.AddKey(s.AddUser("Dave"), DaveKey)
-	s.Doors = []door{s.telegramDoor(), s.whatsappDoor(), s.matrixDoor(), s.signalDoor(), agentDoor(s.agent, DaveKey, Dave)}
+	s.Doors = []door{s.telegramDoor(), s.whatsappDoor(), s.matrixDoor(), s.bridgedDoor(), s.signalDoor(),
+		agentDoor(s.agent, DaveKey, Dave)}
 	return s
 }
 
@@ -221,14 +225,17 @@ func (a *Account) upload(data []byte, mime string) string {
 	return out.URI
 }
 
-func (s *street) signalDoor() door {
+// Bridged is the network that a street's people are on through the bridge.
+const Bridged = "slack"
+
+func (s *street) bridgedDoor() door {
 	n := 0
 	act := func(more map[string]any) {
 		n++
 		more["chat"], more["name"], more["id"] = Alice, "Alice", fmt.Sprint("in-", n)
 		s.home.Act("say", more)
 	}
-	return door{Channel: "signal", External: Alice,
+	return door{Channel: Bridged, External: Alice,
 		Say: func(text string) { act(map[string]any{"text": text}) },
 		Photo: func(data []byte, mime, caption string) {
 			act(map[string]any{"text": caption, "file": data, "mime": mime})
@@ -244,6 +251,25 @@ func (s *street) signalDoor() door {
 				if one.Kind == "text" || one.Kind == "file" {
 					out = append(out, item{Text: one.Text, Name: one.Name, MIME: one.MIME, Data: one.Data})
 				}
+			}
+			return out
+		}}
+}
+
+func (s *street) signalDoor() door {
+	write := func(data []byte, mime, name, caption string) {
+		s.cli.Write(Grace, map[string]any{"message": caption, "attachments": []any{s.cli.Attach(data, mime, name)}})
+	}
+	return door{Channel: "signal", External: Grace,
+		Say:      func(text string) { s.cli.Say(Grace, text) },
+		Photo:    func(data []byte, mime, caption string) { write(data, mime, "", caption) },
+		Document: write,
+		Voice:    func(data []byte) { write(data, "audio/ogg", "", "") },
+		Got: func() (out []item) {
+			for _, m := range s.cli.Sent(Grace) {
+				i := item{Text: m.Text, Voice: m.Voice}
+				i.Name, i.MIME, i.Data = m.File()
+				out = append(out, i)
 			}
 			return out
 		}}

@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// Homeserver is a Dendrite with a bridge to its own network, signal.
+// Homeserver is a Dendrite, perhaps with a bridge to a network of its own.
 type Homeserver struct {
 	t       *testing.T
 	URL     string // of the client API
@@ -40,9 +40,19 @@ const (
 	BridgeBot    = "@signalbot:" + serverName
 )
 
-// NewHomeserver starts a homeserver for one test, with bridge also the bridge.
+// NewHomeserver starts a homeserver for one test, with bridge also the bridge, to the network signal.
 func NewHomeserver(t *testing.T, bridge bool) *Homeserver {
 	t.Helper()
+	if bridge {
+		return NewBridged(t, "signal")
+	}
+	return NewBridged(t, "")
+}
+
+// NewBridged starts a homeserver for one test, with a bridge to a network unless that is "".
+func NewBridged(t *testing.T, network string) *Homeserver {
+	t.Helper()
+	bridge := network != ""
 	bin := os.Getenv("EVERTHREAD_TEST_MATRIX")
 	if bin == "" {
 		t.Skip("EVERTHREAD_TEST_MATRIX is not set; `make test` builds a homeserver, scripts/matrix.sh prints the folder")
@@ -58,8 +68,8 @@ func NewHomeserver(t *testing.T, bridge bool) *Homeserver {
 	text := strings.Replace(string(config), "private_key: matrix_key.pem",
 		"private_key: "+filepath.Join(dir, "matrix_key.pem"), 1)
 	if bridge {
-		writeFile(t, filepath.Join(dir, "bridge.yaml"), registration("signal", appservice, asToken, "@signal_.*:"+serverName,
-			"@signalbot:"+serverName))
+		writeFile(t, filepath.Join(dir, "bridge.yaml"), registration("signal", appservice, asToken,
+			"@"+network+"_.*:"+serverName, BridgeBot))
 		writeFile(t, filepath.Join(dir, "puppet.yaml"), registration("puppet", appservice, puppetToken,
 			"@.*:"+serverName, ""))
 		text = strings.Replace(text, "config_files: []", "config_files: ["+filepath.Join(dir, "bridge.yaml")+", "+
@@ -78,7 +88,7 @@ func NewHomeserver(t *testing.T, bridge bool) *Homeserver {
 	})
 	t.Logf("the homeserver was up after %s", time.Since(begin).Round(time.Millisecond))
 	if bridge {
-		h.startBridge(bin, dir, appservice)
+		h.startBridge(bin, dir, appservice, network)
 		t.Logf("the bridge was up after %s", time.Since(begin).Round(time.Millisecond))
 	}
 	return h
@@ -101,8 +111,8 @@ func registration(id, address, token, users, bot string) string {
 		id, sender, namespaces)
 }
 
-// startBridge starts the bridge. Nobody is logged in to it yet.
-func (h *Homeserver) startBridge(bin, dir, appservice string) {
+// startBridge starts the bridge to a network. Nobody is logged in to it yet.
+func (h *Homeserver) startBridge(bin, dir, appservice, network string) {
 	control := FreeAddress(h.t)
 	h.control = "http://" + control
 	_, port, _ := strings.Cut(appservice, ":")
@@ -112,15 +122,15 @@ bridge:
     permissions: {"%[1]s": user}
 database: {type: sqlite3-fk-wal, uri: "file:%[2]s/bridge.db?_txlock=immediate"}
 homeserver: {address: "%[3]s", domain: "%[1]s"}
-appservice: {address: "http://%[4]s", hostname: 127.0.0.1, port: %[5]s, id: signal, bot: {username: signalbot, displayname: Signal bridge bot}, as_token: "%[6]s", hs_token: "%[7]s-signal", username_template: "signal_{{.}}"}
+appservice: {address: "http://%[4]s", hostname: 127.0.0.1, port: %[5]s, id: signal, bot: {username: signalbot, displayname: Signal bridge bot}, as_token: "%[6]s", hs_token: "%[7]s-signal", username_template: "%[9]s_{{.}}"}
 matrix: {message_status_events: true, delivery_receipts: true}
 provisioning: {shared_secret: a-provisioning-secret-0123456789}
 double_puppet: {servers: {"%[1]s": "%[3]s"}, secrets: {"%[1]s": "as_token:%[8]s"}}
 logging: {min_level: debug, writers: [{type: stdout, format: json}]}
-`, serverName, dir, h.URL, appservice, port, asToken, hsToken, puppetToken))
+`, serverName, dir, h.URL, appservice, port, asToken, hsToken, puppetToken, network))
 	c := exec.Command(filepath.Join(bin, "bridge"), "-n", "--ignore-unsupported-server", "-c",
 		filepath.Join(dir, "config.yaml"), "-r", filepath.Join(dir, "bridge.yaml"))
-	c.Env = append(os.Environ(), "BRIDGE_CONTROL="+controlPort)
+	c.Env = append(os.Environ(), "BRIDGE_CONTROL="+controlPort, "BRIDGE_NETWORK="+network)
 	run(h.t, "bridge", c, dir)
 	h.Until("the bridge answers", func() bool {
 		resp, err := http.Get(h.control + "/sent")

@@ -150,10 +150,10 @@ func (w *Town) SpeaksWith(s *Scribe) {
 		"EVERTHREAD_SPEECH_MODEL=tts-1", "EVERTHREAD_SPEECH_VOICE=alloy")
 }
 
-// Label returns the placeholder of a voice note on the door's channel: WhatsApp does not
+// Label returns the placeholder of a voice note on the door's channel: WhatsApp and signal-cli do not
 // report its duration.
 func (d door) Label() string {
-	if strings.HasPrefix(d.Channel, "whatsapp") {
+	if strings.HasPrefix(d.Channel, "whatsapp") || d.Channel == "signal" {
 		return "voice"
 	}
 	return "voice 0:07"

@@ -2,7 +2,9 @@ package signaltest
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -26,10 +28,10 @@ func (s *Server) send(c *call) (any, *Failure) {
 		}
 	}
 	m := Message{Timestamp: s.tick(), Text: p.Message, Styles: p.TextStyle, Quote: p.QuoteTimestamp,
-		QuoteText: p.QuoteMessage, Edits: p.EditTimestamp, Voice: p.VoiceNote, Quiet: p.NoUrgent}
+		QuoteText: p.QuoteMessage, Voice: p.VoiceNote, Quiet: p.NoUrgent}
 	if len(p.Attachment) > 0 {
 		m.Attachment = p.Attachment[0]
-		if err := checkFile(m.Attachment); err != nil {
+		if _, _, _, err := parseFile(m.Attachment); err != nil {
 			s.Noted(err)
 		}
 	}
@@ -55,12 +57,28 @@ func checkStyle(text, style string) error {
 	return nil
 }
 
-// checkFile checks a data URI.
-func checkFile(uri string) error {
-	head, data, ok := strings.Cut(uri, ";base64,")
-	if _, err := base64.StdEncoding.DecodeString(data); err != nil || !ok || data == "" ||
-		!strings.HasPrefix(head, "data:") || !strings.Contains(head, "/") || strings.Count(head, ";") != 1 {
-		return fmt.Errorf("invalid data URI %.80q", uri)
+// File returns the file that a message was sent with; no data: there is none.
+func (m Message) File() (name, mime string, data []byte) {
+	name, mime, data, err := parseFile(m.Attachment)
+	if err != nil {
+		return "", "", nil
 	}
-	return nil
+	return name, mime, data
+}
+
+// parseFile reads a data URI.
+func parseFile(uri string) (name, mime string, data []byte, err error) {
+	head, text, ok := strings.Cut(strings.TrimPrefix(uri, "data:"), ";base64,")
+	mime, name, named := strings.Cut(head, ";filename=")
+	data, err = base64.StdEncoding.DecodeString(text)
+	if err == nil {
+		name, err = url.QueryUnescape(name)
+	}
+	if err == nil && (!ok || !named || len(data) == 0 || !strings.HasPrefix(uri, "data:") || strings.Count(mime, "/") != 1) {
+		err = errors.New("it has no type, name or content")
+	}
+	if err != nil {
+		err = fmt.Errorf("invalid data URI %.80q: %w", uri, err)
+	}
+	return name, mime, data, err
 }

@@ -43,7 +43,6 @@ type Message struct {
 	Styles     []string
 	Quote      int64 // time of the quoted message
 	QuoteText  string
-	Edits      int64 // time of the message that it replaces
 	Attachment string
 	Voice      bool
 	Quiet      bool
@@ -57,13 +56,14 @@ type Server struct {
 	pending []json.RawMessage    // events that are not handed out
 	last    json.RawMessage      // the last event of a person
 	sent    map[string][]Message // by recipient
-	deeds   []string             // reactions, deletions, typing notices
+	typed   []string             // recipients of typing notices
 	unread  map[string][]int64   // messages without a read mark, by author
 	files   map[string][]byte    // by id
 	names   map[string]string    // of contacts, by ACI
 	version string
 	opened  int // streams so far
 	silent  int // the first so many of them show no sign of life
+	stall   int // events until Stall; 0: none is planned
 	streams int // open ones
 	dead    chan struct{}
 	deaths  []int // events until the daemon dies while it writes one, each counted from the death before
@@ -187,6 +187,19 @@ func (s *Server) AddFile(id string, data []byte) {
 	s.files[id] = data
 }
 
+// Attach stores an attachment, and returns it as a message names it. A file without a name is one that an app took.
+func (s *Server) Attach(data []byte, mime, name string) map[string]any {
+	s.Lock()
+	defer s.Unlock()
+	id := fmt.Sprint("file-", len(s.files))
+	s.files[id] = data
+	a := map[string]any{"id": id, "contentType": mime, "size": len(data), "filename": nil}
+	if name != "" {
+		a["filename"] = name
+	}
+	return a
+}
+
 // Version sets the version of signal-cli.
 func (s *Server) Version(v string) {
 	s.Lock()
@@ -237,6 +250,22 @@ func (s *Server) Stall() {
 	s.Signal()
 }
 
+// StallAfter is Stall after so many further events.
+func (s *Server) StallAfter(events int) {
+	s.Lock()
+	defer s.Unlock()
+	s.stall = events
+}
+
+// WaitStalled waits until all streams so far show no sign of life.
+func (s *Server) WaitStalled(ctx context.Context) error {
+	return s.Wait(ctx, func() bool {
+		s.Lock()
+		defer s.Unlock()
+		return s.stall == 0 && s.silent == s.opened
+	})
+}
+
 // Streams returns the number of open streams.
 func (s *Server) Streams() int {
 	s.Lock()
@@ -258,11 +287,11 @@ func (s *Server) Sent(person string) []Message {
 	return slices.Clone(s.sent[person])
 }
 
-// Deeds returns the reactions, deletions and typing notices, in order.
-func (s *Server) Deeds() []string {
+// Typed returns the recipients of typing notices, in order.
+func (s *Server) Typed() []string {
 	s.Lock()
 	defer s.Unlock()
-	return slices.Clone(s.deeds)
+	return slices.Clone(s.typed)
 }
 
 // Unread returns the number of messages of a person without a read mark.
@@ -337,7 +366,7 @@ func (s *Server) turn(w http.ResponseWriter, r *http.Request, number int, dead <
 	if len(s.pending) > 0 && !stalled {
 		next = s.pending[0]
 		if torn = s.dies(); !torn {
-			s.pending = s.pending[1:]
+			s.handedOut()
 		}
 	}
 	s.Unlock()
@@ -366,6 +395,16 @@ func (s *Server) turn(w http.ResponseWriter, r *http.Request, number int, dead <
 	return true
 }
 
+// handedOut takes an event off the list. The caller holds the lock.
+func (s *Server) handedOut() {
+	s.pending = s.pending[1:]
+	if s.stall--; s.stall == 0 {
+		s.silent = s.opened
+		s.Signal()
+	}
+	s.stall = max(s.stall, 0)
+}
+
 // call is a request to a method.
 type call struct {
 	Version string `json:"jsonrpc"`
@@ -378,13 +417,9 @@ type call struct {
 		QuoteTimestamp  int64    `json:"quoteTimestamp"`
 		QuoteAuthor     string   `json:"quoteAuthor"`
 		QuoteMessage    string   `json:"quoteMessage"`
-		EditTimestamp   int64    `json:"editTimestamp"`
 		Attachment      []string `json:"attachment"`
 		VoiceNote       bool     `json:"voiceNote"`
 		NoUrgent        bool     `json:"noUrgent"`
-		Emoji           string   `json:"emoji"`
-		TargetAuthor    string   `json:"targetAuthor"`
-		Remove          bool     `json:"remove"`
 		ID              string   `json:"id"`
 		PackID          string   `json:"packId"`
 		StickerID       int      `json:"stickerId"`
@@ -498,8 +533,9 @@ func (s *Server) carryOut(c *call) (any, *Failure) {
 	switch c.Method {
 	case "send":
 		return s.send(c)
-	case "sendReaction", "remoteDelete", "sendTyping":
-		return s.deed(c)
+	case "sendTyping":
+		s.typed = append(s.typed, c.recipients()...)
+		return map[string]any{}, nil
 	case "sendReceipt":
 		for _, person := range c.recipients() {
 			s.unread[person] = slices.DeleteFunc(s.unread[person], func(at int64) bool {
@@ -530,20 +566,4 @@ func (s *Server) carryOut(c *call) (any, *Failure) {
 	}
 	s.Noted(fmt.Errorf("there is no method %q", c.Method))
 	return nil, &Failure{Code: -32601, Message: "Method not implemented"}
-}
-
-// deed carries out what is neither a message nor a question. The caller holds the lock.
-func (s *Server) deed(c *call) (any, *Failure) {
-	what := c.Method + " " + strings.Join(c.recipients(), ",")
-	if len(c.targets()) > 0 {
-		what += fmt.Sprintf(" %d", c.targets()[0])
-	}
-	if c.Params.Emoji != "" {
-		what += " " + c.Params.Emoji
-	}
-	if c.Params.Remove {
-		what += " removed"
-	}
-	s.deeds = append(s.deeds, what)
-	return map[string]any{"timestamp": s.tick(), "results": []any{map[string]any{"type": "SUCCESS"}}}, nil
 }

@@ -1,6 +1,6 @@
-// Command bridge is a Matrix bridge named signal on mautrix' bridgev2, with a
-// network that lives in its memory: tests play the people on it, and the phone,
-// over HTTP on 127.0.0.1 (BRIDGE_CONTROL is the port).
+// Command bridge is a Matrix bridge on mautrix' bridgev2 with a network that lives in its memory, named signal unless
+// BRIDGE_NETWORK says otherwise: tests play the people on it, and the phone, over HTTP on 127.0.0.1 (BRIDGE_CONTROL is
+// the port).
 package main
 
 import (

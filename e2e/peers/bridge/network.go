@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -49,9 +51,11 @@ func (n *network) Init(b *bridgev2.Bridge)          { n.bridge = b }
 func (n *network) Start(context.Context) error      { return nil }
 func (n *network) GetBridgeInfoVersion() (int, int) { return 1, 1 }
 
+// GetName returns the name of the network, BRIDGE_NETWORK or else signal.
 func (n *network) GetName() bridgev2.BridgeName {
-	return bridgev2.BridgeName{DisplayName: "Signal", NetworkURL: "https://signal.org", NetworkID: "signal",
-		BeeperBridgeType: "signal", DefaultPort: 29328, DefaultCommandPrefix: "!signal"}
+	id := cmp.Or(os.Getenv("BRIDGE_NETWORK"), "signal")
+	return bridgev2.BridgeName{DisplayName: strings.ToUpper(id[:1]) + id[1:], NetworkURL: "https://" + id + ".example",
+		NetworkID: id, BeeperBridgeType: id, DefaultPort: 29328, DefaultCommandPrefix: "!" + id}
 }
 
 func (n *network) GetDBMetaTypes() database.MetaTypes { return database.MetaTypes{} }
