@@ -27,6 +27,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -118,7 +119,7 @@ const maxAnswer = 4 << 20
 // api calls the methods of the daemon.
 type api struct {
 	root    string
-	account string
+	account string // "": those that need none
 	http    *http.Client
 	ids     atomic.Int64
 }
@@ -193,9 +194,10 @@ type reply struct {
 // call calls method with p, reads at most max bytes of the answer, and decodes the result into result unless that is
 // nil. Its errors are *rpcError, *statusError or *netError.
 func (a *api) call(ctx context.Context, timeout time.Duration, method string, p params, max int64, result any) error {
-	all := params{"account": a.account}
-	for name, v := range p {
-		all[name] = v
+	all := params{}
+	maps.Copy(all, p)
+	if a.account != "" {
+		all["account"] = a.account
 	}
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": strconv.FormatInt(a.ids.Add(1), 10),
 		"method": method, "params": all})

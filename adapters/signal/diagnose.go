@@ -28,6 +28,8 @@ type wording struct {
 	Account        string // account
 	NoAccount      string // account
 	Captcha        string // token of the challenge
+
+	Guide guideWording
 }
 
 var say = i18n.In[wording]("signal")
@@ -58,7 +60,8 @@ func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding 
 	var version struct {
 		Version string `json:"version"`
 	}
-	if err := c.api.call(ctx, lookTimeout, "version", nil, maxAnswer, &version); err != nil {
+	anybody := &api{root: c.api.root, http: c.api.http}
+	if err := anybody.call(ctx, lookTimeout, "version", nil, maxAnswer, &version); err != nil {
 		out = append(out, core.Finding{Check: "version", Detail: fmt.Sprintf(w.VersionUnknown, err)})
 	} else {
 		out = append(out, judge(w, version.Version, c.now()))

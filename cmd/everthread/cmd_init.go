@@ -162,7 +162,7 @@ func (b *beginning) configure(ctx context.Context) (configs.Config, error) {
 	if err != nil {
 		return given, err
 	}
-	w := &setup.Wizard{Asker: b.asker, Say: b.say, Language: b.language(), Given: given, Environ: b.variable,
+	w := &setup.Wizard{Asker: b.asker, Say: b.say, Show: b.showLink, Language: b.language(), Given: given, Environ: b.variable,
 		Zone: setup.Zone(b.variable, "/etc/localtime"), Now: clock()(),
 		Try: setup.Trier{Given: given, Ping: pingStore}, Rand: rand.Reader,
 		Host: channel.Host{Client: (*egress.Gate)(nil).Client, Now: clock(), Rand: rand.Reader}}

@@ -176,8 +176,14 @@ func (b *beginning) showCode(ctx context.Context, a *app, code string) {
 		return
 	}
 	b.report.Link = apps[i].Start(code)
-	b.say("\n" + b.Pair + "\n\n  " + b.report.Link + "\n")
-	if picture, err := terminal.QR(b.report.Link); err == nil && (b.keyboard != nil || isTerminal(b.human())) {
+	b.say("\n" + b.Pair)
+	b.showLink(b.report.Link)
+}
+
+// showLink shows a link, on a terminal as a QR code too.
+func (b *beginning) showLink(link string) {
+	b.say("\n  " + link + "\n")
+	if picture, err := terminal.QR(link); err == nil && (b.keyboard != nil || isTerminal(b.human())) {
 		b.say(b.Scan + "\n")
 		fmt.Fprintln(drawn(b.human()), picture)
 	}

@@ -5,12 +5,15 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"net"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"go.uber.org/zap"
 
 	page "github.com/everthread/everthread/adapters/web/settings"
 	"github.com/everthread/everthread/configs"
@@ -158,15 +161,18 @@ func (p setupPage) channelParts(lang string, in origins) []page.Part {
 		}
 		guide := g.Guide(lang, channel.Host{})
 		one := page.Part{Key: channelPart + s.Key(), Title: cmp.Or((*names)[s.Key()], s.Key()), On: c.On(),
-			Channel: s.Key(), Optional: true}
+			Channel: s.Key(), Optional: true, Scan: guide.Scan != nil}
 		for _, f := range guide.Fields {
 			shown := page.Field{Key: f.ID, Label: f.Title, Help: f.Help, Secret: f.Secret, Set: *f.Into != "",
 				From: in.fixed(p.Config.KeyOf(f.Into))}
 			if !f.Secret {
 				shown.Value = *f.Into
 			}
-			if shown.From != "" {
+			if shown.From != "" && (!one.Scan || f.Scan) {
 				one.Fixed = shown.From
+			}
+			if f.Scan {
+				one.Scanned = *f.Into
 			}
 			one.Fields = append(one.Fields, shown)
 		}
@@ -273,14 +279,11 @@ func (p setupPage) test(ctx context.Context, typed page.Answers) (answers, page.
 		return wrong(a, err)
 	}
 	if a.channel != nil {
-		tried, err := setup.ChannelTrier{Way: p.Way, Now: p.Now, Rand: rand.Reader}.Try(ctx, a.channel, a.Lang, a.Values)
+		tried, err := p.trier().Try(ctx, a.channel, a.Lang, a.Values)
 		if err != nil {
 			return wrong(a, err)
 		}
-		a.changes = map[string]string{}
-		for i := 0; i+1 < len(tried.Keys); i += 2 {
-			a.changes["channels."+a.channel.Key()+"."+tried.Keys[i]] = tried.Keys[i+1]
-		}
+		a.changes = p.changesOf(a.channel, tried)
 		return a, page.Tested{Said: tried.Said}
 	}
 	var offers map[string][]string
@@ -305,6 +308,21 @@ func (p setupPage) test(ctx context.Context, typed page.Answers) (answers, page.
 	}
 	t.Said = cmp.Or(t.Said, partWords(a.Lang).Works)
 	return a, t
+}
+
+func (p setupPage) trier() setup.ChannelTrier {
+	return setup.ChannelTrier{Way: p.Way, Now: p.Now, Rand: rand.Reader}
+}
+
+// changesOf returns what a trial of a channel changes in the configuration.
+func (p setupPage) changesOf(s section.Section, tried channel.Tried) map[string]string {
+	in, out := p.origins(), map[string]string{}
+	for i := 0; i+1 < len(tried.Keys); i += 2 {
+		if key := "channels." + s.Key() + "." + tried.Keys[i]; in.fixed(key) == "" {
+			out[key] = tried.Keys[i+1]
+		}
+	}
+	return out
 }
 
 // offered lists the models of the server that answers name.
@@ -361,6 +379,60 @@ func (p setupPage) Save(ctx context.Context, typed page.Answers, force bool) (pa
 		t.Wrong = ""
 	}
 	return t, p.settings.Save(ctx, a.User, a.changes)
+}
+
+// scans are codes that wait to be scanned, in the background.
+type scans struct {
+	ctx  context.Context // of all
+	end  context.CancelFunc
+	work sync.WaitGroup
+
+	mu   sync.Mutex
+	done map[string]bool // by the ids of codes
+}
+
+func newScans(ctx context.Context) *scans {
+	s := &scans{done: map[string]bool{}}
+	s.ctx, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	return s
+}
+
+// close gives up the codes that wait.
+func (s *scans) close() {
+	s.end()
+	s.work.Wait()
+}
+
+// Scan makes a code that sets up a channel, and saves what comes of it.
+func (p setupPage) Scan(ctx context.Context, typed page.Answers) (page.Scan, error) {
+	a, err := p.read(ctx, typed)
+	if err != nil {
+		return page.Scan{}, err
+	}
+	code, done, err := p.trier().Scan(ctx, a.channel, a.Lang, a.Values)
+	if err != nil {
+		return page.Scan{}, errors.New(configs.Redact(err.Error()))
+	}
+	id := rand.Text()
+	p.scans.work.Go(func() {
+		tried, err := done(p.scans.ctx)
+		if err == nil {
+			err = p.settings.Save(p.scans.ctx, a.User, p.changesOf(a.channel, tried))
+		}
+		p.scans.mu.Lock()
+		defer p.scans.mu.Unlock()
+		if p.scans.done[id] = err == nil; err != nil && p.scans.ctx.Err() == nil {
+			p.Log.Warn("a code was not scanned", zap.String("channel", a.channel.Key()), zap.Error(err))
+		}
+	})
+	return page.Scan{ID: id, Code: code.Code, Help: code.Help}, nil
+}
+
+// Scanned reports whether the code of a Scan of this process has set up its channel.
+func (p setupPage) Scanned(id string) bool {
+	p.scans.mu.Lock()
+	defer p.scans.mu.Unlock()
+	return p.scans.done[id]
 }
 
 // Remove removes the values of a part that the page set, or one of its items.

@@ -113,6 +113,7 @@ type app struct {
 	*doors
 	store    database
 	settings *storedSettings
+	scans    *scans
 }
 
 // startApp makes the process that serves the store of settings, with a configuration. shut closes what its channels
@@ -136,12 +137,15 @@ func startApp(ctx context.Context, cfg configs.Config, log *zap.Logger, s *store
 	return a, shut, err
 }
 
-// newApp makes an engine with its doors. shut closes what its channels opened.
+// newApp makes an engine with its doors. shut closes what its channels opened, and ends what the page began.
 func newApp(ctx context.Context, p *engine.Process, s *storedSettings) (a *app, shut func(), err error) {
-	a = &app{store: s.store, settings: s}
-	if a.Engine, shut, err = hostEngine(ctx, p, s.store); err != nil {
+	a = &app{store: s.store, settings: s, scans: newScans(ctx)}
+	engine, closeChannels, err := hostEngine(ctx, p, s.store)
+	if err != nil {
 		return nil, nil, err
 	}
+	a.Engine = engine
+	shut = func() { a.scans.close(); closeChannels() }
 	if a.doors, err = a.newDoors(); err != nil {
 		shut()
 	}

@@ -107,7 +107,19 @@ type Guide struct {
 	Hint   string  // what to do without the guide, such as "for X get a token …"; may be empty
 	// Try tests the answers. Its errors are *Fault or *Unreached; others say what to do in English.
 	Try func(ctx context.Context) (Tried, error)
+	// Scan makes a code that answers the field with Scan; nil: there is none. Its errors are those of Try.
+	Scan func(ctx context.Context) (Scan, error)
 }
+
+// Scan is a code that a person scans with their phone. It is valid for a short time.
+type Scan struct {
+	Code, Help string
+	// Done waits until the code was scanned, and sets the answers. Its errors are those of Try.
+	Done func(ctx context.Context) error
+}
+
+// ScanAnswer is the answer to a Field with Scan that asks for a code.
+const ScanAnswer = "scan"
 
 // Field is a question, and the value that its answer sets.
 type Field struct {
@@ -116,6 +128,8 @@ type Field struct {
 	Into        *string
 	Secret      bool           // the input is not shown
 	Empty       bool           // an empty answer is valid: the channel is not wanted
+	Default     string         // of an empty answer
+	Scan        bool           // it can be answered by Guide.Scan
 	Form        *regexp.Regexp // of a valid answer; nil: any
 	Malformed   string         // the message about an invalid one
 }

@@ -61,6 +61,12 @@ type Server struct {
 	files   map[string][]byte    // by id
 	names   map[string]string    // of contacts, by ACI
 	version string
+
+	unlinked bool   // it has no account
+	codes    int    // so far
+	code     string // that waits to be finished
+	scanned  string
+
 	opened  int // streams so far
 	silent  int // the first so many of them show no sign of life
 	stall   int // events until Stall; 0: none is planned
@@ -334,7 +340,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(f.HTTP)
 		return
 	}
-	if got := r.URL.Query().Get("account"); got != Account && got != Self {
+	if !s.has(r.URL.Query().Get("account")) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
@@ -425,6 +431,7 @@ type call struct {
 		StickerID       int      `json:"stickerId"`
 		Type            string   `json:"type"`
 		AllRecipients   bool     `json:"allRecipients"`
+		DeviceLinkURI   string   `json:"deviceLinkUri"`
 		Recipient       any      `json:"recipient"`       // a text or a list
 		TargetTimestamp any      `json:"targetTimestamp"` // a number or a list
 	} `json:"params"`
@@ -475,11 +482,14 @@ func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, c, f)
 		return
 	}
-	if c.Params.Account != Account && c.Params.Account != Self {
+	if !slices.Contains(anybodys, c.Method) && !s.has(c.Params.Account) {
 		s.refuse(w, c, Failure{Code: -32602, Message: "Specified account does not exist"})
 		return
 	}
 	result, refusal := s.carryOut(&c)
+	if c.Method == "finishLink" {
+		result, refusal = s.finishLink(r, c.Params.DeviceLinkURI)
+	}
 	switch {
 	case f.Drop:
 		hangUp(w)
@@ -490,6 +500,61 @@ func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.answer(w, map[string]any{"jsonrpc": "2.0", "id": c.ID, "result": result})
 	}
+}
+
+// anybodys are the methods that need no account.
+var anybodys = []string{"version", "startLink", "finishLink"}
+
+// has reports whether the daemon has an account.
+func (s *Server) has(account string) bool {
+	s.Lock()
+	defer s.Unlock()
+	return !s.unlinked && (account == Account || account == Self)
+}
+
+// Unlink takes the account from the daemon.
+func (s *Server) Unlink() {
+	s.Lock()
+	defer s.Unlock()
+	s.unlinked = true
+}
+
+// Code returns the code that waits to be scanned, or "".
+func (s *Server) Code() string {
+	s.Lock()
+	defer s.Unlock()
+	return s.code
+}
+
+// Scan lets the phone scan a code, after which the daemon has the account. A code other than the newest has run out.
+func (s *Server) Scan(code string) {
+	s.Lock()
+	defer s.Unlock()
+	s.scanned = code
+	s.Signal()
+}
+
+// finishLink waits until a code is scanned, and returns the account, or why it has none.
+func (s *Server) finishLink(r *http.Request, code string) (any, *Failure) {
+	s.Lock()
+	known := code == s.code && code != ""
+	s.code = ""
+	s.Unlock()
+	if !known {
+		return nil, &Failure{Code: -1, Message: "Unknown device link uri."}
+	}
+	err := s.Wait(r.Context(), func() bool {
+		s.Lock()
+		defer s.Unlock()
+		return s.scanned != ""
+	})
+	s.Lock()
+	defer s.Unlock()
+	if err != nil || s.scanned != code {
+		return nil, &Failure{Code: -1, Message: "Link request timed out, please try again."}
+	}
+	s.unlinked = false
+	return map[string]any{"number": Account}, nil
 }
 
 // hangUp ends the connection without an answer.
@@ -559,6 +624,12 @@ func (s *Server) carryOut(c *call) (any, *Failure) {
 			found = append(found, map[string]any{"uuid": person, "username": s.names[person]})
 		}
 		return found, nil
+	case "startLink":
+		s.codes++
+		s.code, s.scanned = fmt.Sprintf("sgnl://linkdevice?uuid=%d&pub_key=abc", s.codes), ""
+		return map[string]any{"deviceLinkUri": s.code}, nil
+	case "finishLink":
+		return nil, nil
 	case "version":
 		return map[string]any{"version": s.version}, nil
 	case "listDevices":

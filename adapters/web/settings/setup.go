@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -24,6 +25,11 @@ type Setup interface {
 	Test(ctx context.Context, a Answers) Tested
 	// Save stores answers, if Test finds nothing wrong with them or force is set.
 	Save(ctx context.Context, a Answers, force bool) (Tested, error)
+	// Scan makes a code for the person's phone, which sets up a part with Scan; answers has the rest. What comes of it is
+	// saved. An error is a sentence for the person.
+	Scan(ctx context.Context, a Answers) (Scan, error)
+	// Scanned reports whether the code of a Scan of this process has set up its part.
+	Scanned(id string) bool
 	// Remove removes the values of a part, or one of its items, for a user.
 	Remove(ctx context.Context, user core.UserID, part, item string) error
 	// Settings lists every key that is set, with where.
@@ -50,7 +56,12 @@ type Part struct {
 	Channel  string  // that it sets up; empty: none
 	Fixed    string  // the variable or file that sets all of it; empty: the page can change it
 	Optional bool    // it can be removed
+	Scan     bool    // the person's phone can set it up, by a code
+	Scanned  string  // what it has set up; empty: nothing
 }
+
+// Scan is a code for a phone, and what to do with it there.
+type Scan struct{ ID, Code, Help string }
 
 // Item is one of a part's list.
 type Item struct {
@@ -98,6 +109,7 @@ func (r *Room) setupRoutes() []web.Route {
 			Name: func(lang string) string { return say(lang).Setup.Title }, Key: "u", InMenu: true}},
 		{Pattern: "GET /setup/file", Serve: r.setupFile},
 		{Pattern: "GET /setup/{part}", Serve: r.setupPart},
+		{Pattern: "GET /setup/{part}/scanned", Serve: r.scanned},
 		{Pattern: "POST /setup/{part}", Serve: r.changePart},
 	}
 	for i := range all {
@@ -225,6 +237,9 @@ func (r *Room) changePart(v *web.Visit) error {
 		return v.Back("/setup/"+url.PathEscape(p.Key), w.Removed)
 	}
 	return r.alone(v, func(ctx context.Context) error {
+		if form.Get("do") == "scan" && p.Scan {
+			return r.scan(v, p, a)
+		}
 		if form.Get("do") == "test" {
 			return r.tested(v, p, a, r.Setup.Test(ctx, a))
 		}
@@ -241,6 +256,40 @@ func (r *Room) changePart(v *web.Visit) error {
 		}
 		return v.Back(after(p, form.Has("first")), said+w.Saved)
 	})
+}
+
+// scanView is the page with a code. Values are what was typed for the rest of the part.
+type scanView struct {
+	Part
+	Scan
+	Values map[string]string
+	QR     template.HTML
+}
+
+// scan shows a code for the person's phone.
+func (r *Room) scan(v *web.Visit, p Part, a Answers) error {
+	code, err := r.Setup.Scan(v.Context(), a)
+	if err != nil {
+		return r.tested(v, p, a, Tested{Wrong: err.Error()})
+	}
+	page := scanView{Part: p, Scan: code, Values: a.Values}
+	if page.QR, err = qrSVG(code.Code); err != nil {
+		return err
+	}
+	return v.Page("scan", p.Title, page)
+}
+
+// scanned answers 200 once a code has set up its part, else 204.
+func (r *Room) scanned(v *web.Visit) error {
+	p, _, err := r.part(v)
+	if err != nil {
+		return err
+	}
+	asked := v.R.URL.Query()
+	if !r.Setup.Scanned(asked.Get("id")) && (p.Scanned == "" || p.Scanned == asked.Get("had")) {
+		v.W.WriteHeader(http.StatusNoContent)
+	}
+	return nil
 }
 
 // fields returns the fields of an answer.
@@ -319,7 +368,7 @@ func (r *Room) setupFile(v *web.Visit) error {
 type setupWords struct {
 	Title, Lead, On, Off, InForce, InForceLead, Export, ExportHint, Nearby, NearbyUse, Test, Save, Force, ForceHint, Remove,
 	RemoveHint, RemoveDo, Removed, Saved, SecretSet, SecretNew, Add, Name, Unset, FirstLead, Skip, Page, Default,
-	Connect, ConnectLead, More string
+	Connect, ConnectLead, More, Scan, ScanAgain, ScanDone, ScanNext string
 	FixedBy string // the file or the variable
 	Fault   string // the error
 	Wrong   string // the error

@@ -69,3 +69,24 @@ func TestSetup_testsSavesAndRemoves(t *testing.T) {
 	p.Post("/setup/model", url.Values{"do": {"test"}}).Wants(t, http.StatusTooManyRequests, "A check is already running")
 	f.room.checks.leave(0)
 }
+
+// TestSetup_byACode: a channel is set up by a code that a phone scans; the page learns when that was done.
+func TestSetup_byACode(t *testing.T) {
+	t.Parallel()
+	f := newOffice(t)
+	p := f.Ana.SignedIn()
+	p.Get("/setup/channel-signal").Wants(t, http.StatusOK, `value="scan"`)
+	p.Get("/setup/channel-telegram").Lacks(t, `value="scan"`)
+	p.Post("/setup/channel-signal", url.Values{"do": {"scan"}}).Wants(t, http.StatusOK, "It does not work: &lt;no address&gt;")
+	p.Post("/setup/channel-signal", url.Values{"do": {"scan"}, "address": {`"here"`}}).Wants(t, http.StatusOK, `class="qr"`,
+		"&lt;Scan&gt; it.", `data-arrives="/setup/channel-signal/scanned?id=7&amp;had="`,
+		`name="address" value="&#34;here&#34;"`)
+	const arrived = "/setup/channel-signal/scanned?id="
+	p.Get(arrived+"7&had=").Wants(t, http.StatusNoContent)
+	p.Get(arrived+"6&had=").Wants(t, http.StatusOK)
+	f.setup.linked = "+49301"
+	p.Get(arrived+"7&had=").Wants(t, http.StatusOK)
+	p.Post("/setup/channel-signal", url.Values{"do": {"scan"}, "address": {"x"}}).Wants(t, http.StatusOK, "id=7&amp;had=%2B49301\"")
+	p.Get(arrived+"7&had=%2B49301").Wants(t, http.StatusNoContent)
+	f.Bob.SignedIn().Get(arrived+"7&had=").Wants(t, http.StatusNotFound)
+}

@@ -172,9 +172,12 @@ func (e *fakeEngine) Traces(ctx context.Context, user core.UserID, text string) 
 }
 
 // fakeSetup has a model, the channel telegram and a list of choices. It takes the key "right".
-type fakeSetup struct{ asked []string }
+type fakeSetup struct {
+	asked  []string
+	linked string // by a code
+}
 
-func (*fakeSetup) Parts(string) []Part {
+func (f *fakeSetup) Parts(string) []Part {
 	fields := []Field{{Key: "url", Label: "Address", Help: "Where it is."}, {Key: "key", Label: "Key", Secret: true, Set: true}}
 	return []Part{
 		{Key: "model", Title: "Model", Fields: []Field{{Key: "llm.provider", Label: "Kind", Options: []string{"demo", "openai"},
@@ -182,6 +185,8 @@ func (*fakeSetup) Parts(string) []Part {
 			{Key: "llm.model", Label: "Model", Value: "fixed-model", From: "everthread.yaml"}}},
 		{Key: "channel-telegram", Title: "Telegram", Channel: "telegram", Optional: true, On: true,
 			Fields: []Field{{Key: "token", Label: "Token", Secret: true, Set: true}}},
+		{Key: "channel-signal", Title: "Signal", Channel: "signal", Optional: true, Scan: true, Scanned: f.linked,
+			Fields: []Field{{Key: "address", Label: "Address"}}},
 		{Key: "choices", Title: "Choices", Items: []Item{{Name: "<big>", Fields: fields}}, New: fields},
 		{Key: "tools", Title: "Tools", New: fields, Fixed: "EVERTHREAD_AGENT_MCP_SERVERS"},
 	}
@@ -210,6 +215,15 @@ func (f *fakeSetup) Remove(_ context.Context, user core.UserID, part, item strin
 	f.asked = append(f.asked, fmt.Sprint("remove ", user, " ", part, " ", item))
 	return nil
 }
+
+func (f *fakeSetup) Scan(_ context.Context, a Answers) (Scan, error) {
+	if a.Values["address"] == "" {
+		return Scan{}, errors.New("<no address>")
+	}
+	return Scan{ID: "7", Code: "sgnl://<code>", Help: "<Scan> it."}, nil
+}
+
+func (f *fakeSetup) Scanned(id string) bool { return id == "6" }
 
 func (*fakeSetup) Seal(part string, secrets map[string]string) (string, error) {
 	b, err := json.Marshal(secrets)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/adapters/matrix"
+	"github.com/everthread/everthread/adapters/signal"
+	"github.com/everthread/everthread/adapters/signal/signaltest"
 	"github.com/everthread/everthread/adapters/telegram"
 	"github.com/everthread/everthread/adapters/whatsapp/agent"
 	"github.com/everthread/everthread/core/ops/setup"
@@ -98,6 +100,39 @@ func TestChannelTrier_typedAddressIsNoWayInside(t *testing.T) {
 	configured.Homeserver = inside.URL
 	if _, err := trier.Try(t.Context(), configured, "en", nil); reached == 0 || !rejected(err) {
 		t.Errorf("what is configured was reached %d times, %v", reached, err)
+	}
+}
+
+// TestChannelTrier_scan: the account of the phone that scanned a code is tried, and the section does not change. An address
+// of the configuration that the page repeats is not a typed one.
+func TestChannelTrier_scan(t *testing.T) {
+	t.Parallel()
+	d := signaltest.New()
+	t.Cleanup(d.Close)
+	d.Unlink()
+	configured := signal.Default()
+	configured.APIURL = d.URL()
+	before := *configured
+	trier := setup.ChannelTrier{Now: time.Now}
+	scan, done, err := trier.Scan(t.Context(), configured, "en", map[string]string{"signal_address": d.URL(), "signal_account": ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Scan(scan.Code)
+	if tried, err := done(t.Context()); err != nil || tried.Keys[1] != signaltest.Account || *configured != before {
+		t.Errorf("got %+v, %v; the section is %+v", tried, err, configured)
+	}
+	typed := map[string]string{"signal_address": "http://127.0.0.1:1"}
+	if _, _, err := trier.Scan(t.Context(), configured, "en", typed); !rejected(err) || !strings.Contains(err.Error(), "private network") {
+		t.Errorf("a typed address: %v", err)
+	}
+	scan, done, err = trier.Scan(t.Context(), configured, "en", nil)
+	d.Scan("another")
+	if _, late := done(t.Context()); err != nil || !rejected(late) {
+		t.Errorf("a code that ran out: %+v, %v, %v", scan, err, late)
+	}
+	if _, _, err := trier.Scan(t.Context(), telegram.Default(), "en", map[string]string{"telegram": "1:a"}); !errors.Is(err, setup.ErrNoGuide) {
+		t.Errorf("a channel without codes: %v", err)
 	}
 }
 

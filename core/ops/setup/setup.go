@@ -47,6 +47,7 @@ type Channel struct {
 type Wizard struct {
 	Asker    Asker
 	Say      func(text string) // to the person, a line
+	Show     func(code string) // to the person, who scans it
 	Language string
 	// Given is the configuration of the environment. What it holds is not asked for.
 	// Answers are written into its sections.
@@ -158,7 +159,7 @@ func (q *asking) channel(ctx context.Context, g guide, given bool) error {
 		if wanted, err := q.fields(ctx, g, given); err != nil || !wanted {
 			return err
 		}
-		tried, err := g.Try(ctx)
+		tried, err := q.tried(ctx, g)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -172,13 +173,29 @@ func (q *asking) channel(ctx context.Context, g guide, given bool) error {
 	}
 }
 
+// tried tries the answers of a channel, after a code was scanned if that was chosen.
+func (q *asking) tried(ctx context.Context, g guide) (channel.Tried, error) {
+	if slices.ContainsFunc(g.Fields, func(f channel.Field) bool { return f.Scan && *f.Into == channel.ScanAnswer }) {
+		scan, err := g.Scan(ctx)
+		if err != nil {
+			return channel.Tried{}, err
+		}
+		q.Say(scan.Help)
+		q.Show(scan.Code)
+		if err := scan.Done(ctx); err != nil {
+			return channel.Tried{}, err
+		}
+	}
+	return g.Try(ctx)
+}
+
 // fields asks for all fields of a channel, unless they are given. An empty answer leads back from a channel that was
 // chosen.
 func (q *asking) fields(ctx context.Context, g guide, given bool) (wanted bool, err error) {
 	for _, f := range g.Fields {
 		for well := given; !well; {
 			*f.Into, err = q.Asker.Ask(ctx, Question{ID: f.ID, Title: f.Title, Help: f.Help, Secret: f.Secret,
-				Empty: f.Empty || g.Option != ""})
+				Default: f.Default, Empty: f.Empty || g.Option != ""})
 			if err != nil || *f.Into == "" {
 				return false, err
 			}

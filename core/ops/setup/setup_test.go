@@ -19,6 +19,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/everthread/everthread/adapters/matrix"
+	"github.com/everthread/everthread/adapters/signal"
+	"github.com/everthread/everthread/adapters/signal/signaltest"
 	"github.com/everthread/everthread/adapters/telegram"
 	"github.com/everthread/everthread/adapters/whatsapp"
 	"github.com/everthread/everthread/configs"
@@ -163,6 +165,34 @@ func TestBack_isAnEmptyAnswer(t *testing.T) {
 			!strings.Contains(out, "An empty answer leads back.") && lines[2] != "database" {
 			t.Errorf("%q: %d answers, %v, %v\n%s", lines, n, a, err, out)
 		}
+	}
+}
+
+// TestScan_linksAnAccount shows a code, waits until a phone has scanned it, and says when that was too late.
+func TestScan_linksAnAccount(t *testing.T) {
+	t.Parallel()
+	d := signaltest.New()
+	t.Cleanup(d.Close)
+	d.Unlink()
+	given := configs.Default(signal.Default())
+	shown := 0
+	z := &setup.Wizard{Language: "en", Given: given, Zone: "Europe/Paris", Try: world{},
+		Environ: func(string) string { return "" }, Host: channel.Host{Client: func(...string) *http.Client { return http.DefaultClient }}}
+	var out bytes.Buffer
+	z.Say = func(s string) { out.WriteString(s + "\n") }
+	z.Show = func(code string) {
+		if shown++; shown == 1 {
+			d.Scan("another code")
+			return
+		}
+		d.Scan(code)
+	}
+	lines := []string{"demo", "signal", "scan", d.URL(), "scan", d.URL(), "no"}
+	z.Asker = &setup.Plain{In: setup.NewPiped(strings.NewReader(strings.Join(lines, "\n")+"\n"), &out, nil), Out: &out, Language: "en"}
+	a, err := z.Run(t.Context())
+	if err != nil || shown != 2 || len(a.Channels) != 1 || a.Channels[0].Keys[1] != signaltest.Account ||
+		!strings.Contains(out.String(), "not scanned in time") || !strings.Contains(out.String(), "Linked devices") {
+		t.Errorf("%d codes, %+v, %v\n%s", shown, a.Channels, err, &out)
 	}
 }
 

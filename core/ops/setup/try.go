@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -164,17 +165,70 @@ func (r Rejected) Error() string { return string(r) }
 // is answered with a new value, the secret has to be answered too. Its errors are ErrNoGuide and Rejected.
 func (t ChannelTrier) Try(ctx context.Context, s section.Section, language string,
 	answers map[string]string) (channel.Tried, error) {
-	var none channel.Tried
+	guide, err := t.answered(s, language, answers)
+	if err != nil {
+		return channel.Tried{}, err
+	}
+	return t.tried(ctx, guide, language)
+}
+
+func (ChannelTrier) tried(ctx context.Context, g channel.Guide, language string) (channel.Tried, error) {
+	tried, err := g.Try(ctx)
+	if err != nil {
+		return channel.Tried{}, rejected(language, err)
+	}
+	return tried, nil
+}
+
+func rejected(language string, err error) error { return Rejected(wordsOf(language).said(err) + ".") }
+
+// Scan makes a code that answers a field of the channel of a section, with answers to the others. done waits until it was
+// scanned, and then tries the channel. The errors are those of Try.
+func (t ChannelTrier) Scan(ctx context.Context, s section.Section, language string, answers map[string]string) (
+	scan channel.Scan, done func(ctx context.Context) (channel.Tried, error), err error) {
+	all := map[string]string{}
+	maps.Copy(all, answers)
+	if guided, ok := s.(channel.Guided); ok {
+		for _, f := range guided.Guide(language, channel.Host{}).Fields {
+			if f.Scan {
+				all[f.ID] = channel.ScanAnswer
+			}
+		}
+	}
+	guide, err := t.answered(s, language, all)
+	if err == nil && guide.Scan == nil {
+		err = ErrNoGuide
+	}
+	if err != nil {
+		return scan, nil, err
+	}
+	if scan, err = guide.Scan(ctx); err != nil {
+		return scan, nil, rejected(language, err)
+	}
+	return scan, func(ctx context.Context) (channel.Tried, error) {
+		if err := scan.Done(ctx); err != nil {
+			return channel.Tried{}, rejected(language, err)
+		}
+		return t.tried(ctx, guide, language)
+	}, nil
+}
+
+// answered returns the guide over a copy of a section, with answers.
+func (t ChannelTrier) answered(s section.Section, language string, answers map[string]string) (channel.Guide, error) {
 	trial := reflect.New(reflect.TypeOf(s).Elem()) // the answers go into a copy
 	trial.Elem().Set(reflect.ValueOf(s).Elem())
 	guided, ok := trial.Interface().(channel.Guided)
 	if !ok {
-		return none, ErrNoGuide
+		return channel.Guide{}, ErrNoGuide
 	}
-	guide := guided.Guide(language, channel.Host{Client: t.client(answers), Now: t.Now, Rand: t.Rand})
-	changed := slices.ContainsFunc(guide.Fields, func(f channel.Field) bool {
-		return !f.Secret && answers[f.ID] != "" && answers[f.ID] != *f.Into
-	})
+	typed := map[string]string{}
+	for _, f := range guided.Guide(language, channel.Host{}).Fields {
+		if answers[f.ID] != *f.Into {
+			typed[f.ID] = answers[f.ID]
+		}
+	}
+	guide := guided.Guide(language, channel.Host{Client: t.client(typed), Now: t.Now, Rand: t.Rand})
+	changed := slices.ContainsFunc(guide.Fields, func(f channel.Field) bool { return !f.Secret && typed[f.ID] != "" })
 	for _, f := range guide.Fields {
 		if f.Secret && changed {
 			*f.Into = ""
@@ -182,16 +236,12 @@ func (t ChannelTrier) Try(ctx context.Context, s section.Section, language strin
 		*f.Into = cmp.Or(answers[f.ID], *f.Into)
 		switch {
 		case *f.Into == "":
-			return none, Rejected(fmt.Sprintf(wordsOf(language).LeftOut, f.Title))
+			return guide, Rejected(fmt.Sprintf(wordsOf(language).LeftOut, f.Title))
 		case f.Form != nil && !f.Form.MatchString(*f.Into):
-			return none, Rejected(f.Malformed)
+			return guide, Rejected(f.Malformed)
 		}
 	}
-	tried, err := guide.Try(ctx)
-	if err != nil {
-		return none, Rejected(wordsOf(language).said(err) + ".")
-	}
-	return tried, nil
+	return guide, nil
 }
 
 // client makes clients that reach the addresses of the configuration; those typed into a page are bound by the policy.
