@@ -57,7 +57,7 @@ func docker(args []string) int {
 // .env.
 func load(files []string) (*types.Project, error) {
 	options, err := cli.NewProjectOptions(files, cli.WithOsEnv, cli.WithEnvFiles(), cli.WithDotEnv, cli.WithConfigFileEnv,
-		cli.WithDefaultConfigPath)
+		cli.WithDefaultConfigPath, cli.WithDefaultProfiles())
 	if err != nil {
 		return nil, err
 	}
@@ -226,6 +226,33 @@ func TestCompose_readmeStepsStart(t *testing.T) {
 		if _, err := run(root, os.Environ(), "git", "check-ignore", "--no-index", secret); err != nil {
 			t.Errorf("git does not ignore %s: %v", secret, err)
 		}
+	}
+}
+
+// TestCompose_signalOnRequest: signal-cli is started with its profile only. It receives while the gateway listens, which
+// finds it at its name and port, and nobody else reaches it.
+func TestCompose_signalOnRequest(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.mustSh("sh deploy/env.sh && docker compose up -d")
+	text, err := os.ReadFile(h.record)
+	must(t, err)
+	if strings.Contains(string(text), "on-connection") {
+		t.Error("signal-cli is started without its profile")
+	}
+	h.mustSh("echo COMPOSE_PROFILES=signal >>.env; docker compose up -d")
+	text, err = os.ReadFile(h.record)
+	must(t, err)
+	var p types.Project
+	must(t, json.Unmarshal(text, &p))
+	daemon, ok := p.Services["signal-cli"]
+	command := strings.Join(daemon.Command, " ")
+	if !ok || len(daemon.Ports) > 0 || !strings.Contains(command, "--receive-mode=on-connection") {
+		t.Fatalf("started %+v", daemon)
+	}
+	_, port, _ := strings.Cut(strings.Fields(command)[1], ":")
+	if got := environ(p.Services["gateway"])["EVERTHREAD_CHANNELS_SIGNAL_API_URL"]; got != "http://signal-cli:"+port {
+		t.Errorf("the gateway looks for it at %s", got)
 	}
 }
 

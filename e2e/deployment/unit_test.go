@@ -14,13 +14,20 @@ func TestUnit_isSoundAndHardened(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("systemd-analyze is not installed; `make test` installs it")
 	}
-	text, err := os.ReadFile(filepath.Join(root, "deploy/everthread.service"))
+	for _, name := range []string{"everthread", "signal-cli"} {
+		isSoundAndHardened(t, name)
+	}
+}
+
+func isSoundAndHardened(t *testing.T, name string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "deploy", name+".service"))
 	must(t, err)
-	path := filepath.Join(t.TempDir(), "everthread.service")
-	must(t, os.WriteFile(path, regexp.MustCompile(`/usr/local/bin/everthread`).ReplaceAll(text, []byte(program(t))),
+	path := filepath.Join(t.TempDir(), name+".service")
+	must(t, os.WriteFile(path, regexp.MustCompile(`/usr/local/bin/`+name).ReplaceAll(text, []byte(program(t))),
 		0o644))
 	if out, err := run(".", os.Environ(), "systemd-analyze", "verify", "--man=no", path); err != nil || out != "" {
-		t.Errorf("verify: %v\n%s", err, out)
+		t.Errorf("verify %s: %v\n%s", name, err, out)
 	}
 	out, err := run(".", os.Environ(), "systemd-analyze", "security", "--offline=true", "--no-pager", path)
 	must(t, err)
@@ -30,6 +37,6 @@ func TestUnit_isSoundAndHardened(t *testing.T) {
 		t.Fatalf("security: %s", out)
 	}
 	if n, err := strconv.ParseFloat(level[1], 64); err != nil || n > most {
-		t.Errorf("the exposure is %s, want at most %g\n%s", level[1], most, out)
+		t.Errorf("the exposure of %s is %s, want at most %g\n%s", name, level[1], most, out)
 	}
 }

@@ -98,6 +98,33 @@ func TestInit_onATerminal(t *testing.T) {
 	w.ShowsNoSecret(telegramtest.Token, "a-key-that-is-secret")
 }
 
+// TestInit_linksSignalByACode shows a QR code, and goes on when a phone has scanned it.
+func TestInit_linksSignalByACode(t *testing.T) {
+	t.Parallel()
+	w := newWizard(t)
+	s := w.OnSignal()
+	s.Unlink()
+	w.Env = w.Env[:len(w.Env)-3] // the wizard asks
+	w.AskOnScreen("--wait", "0s")
+	w.Answer(`Which model should answer`, "demo")
+	w.Answer(`token of your Telegram bot`, "")
+	w.Answer(`Anything else`, "signal")
+	w.Answer(`number on Signal`, "scan")
+	w.Answer(`address of signal-cli`, s.URL())
+	w.Until(`Linked devices(?s:.*)▀`)
+	s.Scan(s.Code())
+	w.Until(`Signal accepts the account \+4930000001`)
+	w.Answer(`Anything else`, "")
+	w.Until(`everthread\.yaml is written`)
+	file, err := os.ReadFile(filepath.Join(w.Dir, "everthread.yaml"))
+	if err != nil || !strings.Contains(string(file), `account: "+4930000001"`) || !strings.Contains(string(file), s.URL()) {
+		t.Errorf("%v\n%s", err, file)
+	}
+	w.Until(`How should it run`)
+	w.Press("\x03")
+	e2etest.Must(t, w.End())
+}
+
 // TestInit_losesNothingTyped checks that input typed or pasted before its question answers it in turn,
 // however often a question is repeated, and that one Ctrl-C ends everything.
 func TestInit_losesNothingTyped(t *testing.T) {

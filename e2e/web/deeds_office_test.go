@@ -26,6 +26,8 @@ var administers = []deed{
 	{"", "main .sure > summary | main .sure-form button", gone("main .card"), false},
 	{"/setup", "main a[href$=speech]", fresh("document.querySelector('main button[value=save]')"), true},
 	{"", "main button[value=save]", toast("saved"), false},
+	{"/setup/channel-signal", "main button[value=scan]", fresh("document.querySelector('.qr')"), true},
+	{"", "main button[value=scan]", fresh("document.querySelector('.qr')"), false},
 	{"/setup", "main details > summary", "document.querySelector('main a[href$=file]').checkVisibility()", false},
 	{"", "main a[href$=file]", "true", false},
 	{"/admin/check", "#check button", fresh("document.querySelector('.finding')"), false},

@@ -179,6 +179,51 @@ func TestSetup_fromNothingToARingingReminder(t *testing.T) {
 	b.talks()
 }
 
+// TestSetup_signalByACode: the account of a phone that scans the page's code answers on Signal, without a restart; the page
+// turns green by itself. Only signal-cli's address is configured.
+func TestSetup_signalByACode(t *testing.T) {
+	t.Parallel()
+	w := e2etest.NewTown(t, "")
+	s := w.OnSignal()
+	s.Unlink()
+	g := w.Start("EVERTHREAD_CHANNELS_SIGNAL_ACCOUNT=")
+	p := g.NewTab(t)
+	p.Look(390, "light", "en")
+	p.SignIn(g.WebCode())
+	p.Open("/setup/channel-signal")
+	p.Fill("input[name='signal_account']", "+49301234567")
+	p.Press("form", "Save")
+	p.Sees(".note.bad", "signal-cli does not have the account +49301234567")
+	p.Press("form", "Link by a QR code")
+	p.Sees("h1", "Signal")
+	picture(t, p, "signal-link")
+	if first := p.Text(".code-card .quiet"); first != s.Code() || !p.Is("document.querySelector('.code-card svg.qr')") {
+		t.Errorf("it shows %q, the code is %q", first, s.Code())
+	}
+	s.Scan("another") // as if it had run out
+	g.Logged("a code was not scanned.*Link request timed out")
+	p.Press("main", "Show a new code")
+	code := p.Text(".code-card .quiet")
+	p.Comes("document.querySelector('[data-arrives]').hidden")
+	s.Scan(code)
+	p.Comes("!document.querySelector('[data-arrives]').hidden")
+	p.Press(".note.good", "Go on")
+	p.Sees("h2", "Connect yourself")
+	s.Say(e2etest.Grace, "hello")
+	for deadline := time.Now().Add(30 * time.Second); len(s.Sent(e2etest.Grace)) == 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("there is no answer\n%s", g.Log)
+		}
+	}
+	if got := s.Sent(e2etest.Grace)[0].Text; got != "echo: hello" {
+		t.Errorf("it answers %q", got)
+	}
+	w.Ledger().Until(`SELECT COUNT(*) FROM audit WHERE what = 'setup' AND tool = 'channels.signal.account'`, 1, g)
+	if health := w.MustRun("doctor", "--json"); !strings.Contains(health, "signal-cli 0.14.6") {
+		t.Errorf("doctor says %s", health)
+	}
+}
+
 // TestSetup_whileManyTalk: the model changes again and again while 64 people talk. Each message gets one whole answer, of
 // one of the models.
 func TestSetup_whileManyTalk(t *testing.T) {

@@ -258,7 +258,7 @@ func (r *Room) changePart(v *web.Visit) error {
 	})
 }
 
-// scanView is the page with a code. Values are what was typed for the rest of the part.
+// scanView is the page with a code. Values are what was typed for the rest of the part, without secrets.
 type scanView struct {
 	Part
 	Scan
@@ -272,7 +272,12 @@ func (r *Room) scan(v *web.Visit, p Part, a Answers) error {
 	if err != nil {
 		return r.tested(v, p, a, Tested{Wrong: err.Error()})
 	}
-	page := scanView{Part: p, Scan: code, Values: a.Values}
+	page := scanView{Part: p, Scan: code, Values: map[string]string{}}
+	for _, f := range p.fields() {
+		if typed := a.Values[f.Key]; !f.Secret && typed != "" {
+			page.Values[f.Key] = typed
+		}
+	}
 	if page.QR, err = qrSVG(code.Code); err != nil {
 		return err
 	}
