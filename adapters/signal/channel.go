@@ -69,6 +69,7 @@ type Options struct {
 // account's lease.
 type Channel struct {
 	receiving, sending channel.State
+	held               atomic.Bool // a limit may be stored
 
 	opts   Options
 	api    *api
@@ -95,6 +96,7 @@ func New(opts Options) (*Channel, error) {
 		versions: versions{keeper: opts.Keeper}, expiry: &expiry{keeper: opts.Keeper},
 		log: opts.Log.With(zap.String("channel", Name), zap.String("account", opts.Account)),
 		api: &api{root: strings.TrimRight(opts.APIURL, "/"), account: opts.Account, http: opts.HTTP}}
+	c.held.Store(true)
 	if aciForm().MatchString(opts.Account) {
 		c.memory.be(opts.Account)
 	}

@@ -2,6 +2,7 @@ package signal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -28,6 +29,7 @@ type wording struct {
 	Account        string // account
 	NoAccount      string // account
 	Captcha        string // token of the challenge
+	Limited        string // until when
 
 	Guide guideWording
 }
@@ -62,11 +64,32 @@ func (c *Channel) Diagnose(ctx context.Context, language string) []core.Finding 
 	}
 	anybody := &api{root: c.api.root, http: c.api.http}
 	if err := anybody.call(ctx, lookTimeout, "version", nil, maxAnswer, &version); err != nil {
-		out = append(out, core.Finding{Check: "version", Detail: fmt.Sprintf(w.VersionUnknown, err)})
+		out = append(out, core.Finding{Detail: fmt.Sprintf(w.VersionUnknown, err)})
 	} else {
 		out = append(out, judge(w, version.Version, c.now()))
 	}
-	return append(out, c.registered(ctx, w))
+	return append(append(out, c.registered(ctx, w)), c.stopped(ctx, w)...)
+}
+
+// stopped returns what keeps the account from sending.
+func (c *Channel) stopped(ctx context.Context, w *wording) []core.Finding {
+	if c.opts.Keeper == nil {
+		return nil
+	}
+	var l limit
+	stored, err := c.opts.Keeper.State(ctx, limitKey)
+	if err == nil && stored != "" {
+		err = json.Unmarshal([]byte(stored), &l)
+	}
+	switch {
+	case err != nil:
+		return []core.Finding{{Detail: err.Error()}}
+	case l.Token != "":
+		return []core.Finding{{Detail: fmt.Sprintf(w.Captcha, l.Token)}}
+	case l.Until.After(c.now()):
+		return []core.Finding{{Detail: fmt.Sprintf(w.Limited, l.Until.UTC().Format(time.RFC3339))}}
+	}
+	return nil
 }
 
 // daemon checks that the daemon runs.
@@ -92,7 +115,7 @@ func (c *Channel) daemon(ctx context.Context, w *wording) core.Finding {
 // judge reports whether Signal is likely to accept a version.
 func judge(w *wording, version string, now time.Time) core.Finding {
 	number := numbers(version)
-	f := core.Finding{Check: "version", OK: true}
+	f := core.Finding{OK: true}
 	oldest, newest := releases[0], releases[len(releases)-1]
 	switch {
 	case number == nil:
@@ -144,7 +167,7 @@ func numbers(version string) []int {
 
 // registered checks that the daemon has the account and that Signal accepts it.
 func (c *Channel) registered(ctx context.Context, w *wording) core.Finding {
-	f := core.Finding{Check: "account"}
+	f := core.Finding{}
 	err := c.api.call(ctx, lookTimeout, "listDevices", nil, maxAnswer, nil)
 	switch refused, ok := errors.AsType[*rpcError](err); {
 	case err == nil:

@@ -3,6 +3,7 @@ package signal
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -94,15 +95,18 @@ func (c *Channel) deliver(ctx context.Context, to core.Address, p params) (int64
 		Timestamp int64 `json:"timestamp"`
 	}
 	if err := c.api.call(ctx, sendTimeout, "send", p, maxAnswer, &sent); err != nil {
-		return 0, c.classify(err)
+		return 0, c.classify(ctx, err)
 	}
 	c.sending.Report(nil)
+	if c.held.Load() {
+		c.hold(ctx, limit{})
+	}
 	c.memory.ours.put(sent.Timestamp, true)
 	return sent.Timestamp, nil
 }
 
 // classify wraps the error of a failed request to send for the retry policy.
-func (c *Channel) classify(err error) error {
+func (c *Channel) classify(ctx context.Context, err error) error {
 	err = fmt.Errorf("send to signal: %w", err)
 	var refused *rpcError
 	var other *statusError
@@ -113,13 +117,13 @@ func (c *Channel) classify(err error) error {
 	case errors.As(err, &other) && other.Status >= http.StatusInternalServerError:
 		return &core.Unknown{Err: err}
 	case errors.As(err, &refused):
-		return c.refusal(err, refused)
+		return c.refusal(ctx, err, refused)
 	}
 	return err
 }
 
 // refusal wraps the error of a request that the daemon refused.
-func (c *Channel) refusal(err error, refused *rpcError) error {
+func (c *Channel) refusal(ctx context.Context, err error, refused *rpcError) error {
 	var o outcome
 	if len(refused.Results) > 0 {
 		o = refused.Results[0]
@@ -131,7 +135,7 @@ func (c *Channel) refusal(err error, refused *rpcError) error {
 		return &core.Unreachable{Err: fmt.Errorf("the person's safety number changed: compare it with them, and run "+
 			"signal-cli trust, or use --trust-new-identities=always: %w", err)}
 	case o.Type == "RATE_LIMIT_FAILURE", refused.Code == codeRate:
-		return c.limited(err, o)
+		return c.limited(ctx, err, o)
 	case o.Type == "NETWORK_FAILURE", o.Type == "INVALID_PRE_KEY_FAILURE":
 		return err
 	case noAccount(refused):
@@ -145,7 +149,7 @@ func (c *Channel) refusal(err error, refused *rpcError) error {
 }
 
 // limited wraps the error of a rate limit. Signal may ask for a captcha, which a person must solve.
-func (c *Channel) limited(err error, o outcome) error {
+func (c *Channel) limited(ctx context.Context, err error, o outcome) error {
 	wait := cmp.Or(time.Duration(o.RetryAfter)*time.Second, limitPause)
 	if o.Token != "" {
 		err = &channel.Trouble{Err: err, Advice: func(language string) string {
@@ -153,7 +157,34 @@ func (c *Channel) limited(err error, o outcome) error {
 		}}
 		c.sending.Report(err)
 	}
+	c.hold(ctx, limit{Until: c.now().Add(wait), Token: o.Token})
 	return &core.RetryAfter{After: wait, Account: true, Err: err}
+}
+
+// limitKey is the key of the stored limit.
+const limitKey = "limit"
+
+// limit is what keeps the account from sending, for doctor.
+type limit struct {
+	Until time.Time `json:"until"`
+	Token string    `json:"token,omitempty"` // of a captcha, which ends it; empty: none is asked for
+}
+
+// hold stores a limit; the zero value: there is none. Another process may hold the account, and then it is not stored.
+func (c *Channel) hold(ctx context.Context, l limit) {
+	if c.opts.Keeper == nil {
+		return
+	}
+	text := ""
+	if l != (limit{}) {
+		raw, _ := json.Marshal(l) // of times and texts it cannot fail
+		text = string(raw)
+	}
+	if err := c.opts.Keeper.SetState(ctx, map[string]string{limitKey: text}); err != nil {
+		c.log.Debug("limit not stored", zap.Error(err))
+		return
+	}
+	c.held.Store(text != "")
 }
 
 // noAccount reports whether the daemon refused a request because it does not have the account, or Signal does not.

@@ -96,6 +96,43 @@ func TestSend_captchaIsReported(t *testing.T) {
 	}
 }
 
+// Doctor, a process of its own, sees what keeps the account from sending, until something is sent.
+func TestDiagnose_limits(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	kept := &keeper{values: map[string]string{}}
+	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+	process := func() *Channel {
+		return open(t, Options{Config: Config{APIURL: p.s.URL()}, Keeper: kept, Now: func() time.Time { return now }})
+	}
+	report := func(want string) {
+		t.Helper()
+		said := fmt.Sprint(process().Diagnose(t.Context(), "en"))
+		if !strings.Contains(said, want) || want == "" && (strings.Contains(said, "limits") || strings.Contains(said, "captcha")) {
+			t.Errorf("it does not say %q: %s", want, said)
+		}
+	}
+	send := func(f signaltest.Failure) {
+		p.s.Fail("send", 1, f)
+		_, _ = process().Send(t.Context(), toAda, core.Part{Text: "x"})
+	}
+	report("")
+	send(signaltest.Failure{Code: codeRate, Type: "RATE_LIMIT_FAILURE", Wait: 90})
+	report("go on by themselves after 2026-08-01T12:01:30Z")
+	now = now.Add(2 * time.Minute)
+	report("")
+	send(signaltest.Failure{Code: codeRate, Type: "RATE_LIMIT_FAILURE", Token: "tok-1"})
+	now = now.Add(48 * time.Hour)
+	report("--challenge tok-1 --captcha LINK")
+	p.s.Fail("send", 0, signaltest.Failure{})
+	if _, err := process().Send(t.Context(), toAda, core.Part{Text: "x"}); err != nil {
+		t.Error(err)
+	}
+	report("")
+	kept.breaks(errors.New("disk full"))
+	report("disk full")
+}
+
 func TestSend_confirmedKeyIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
@@ -236,13 +273,13 @@ func TestDiagnose(t *testing.T) {
 		return b.String()
 	}
 	for version, want := range map[string]string{
-		"0.14.6": "true version: signal-cli 0.14.6 of 2026-07-12", "0.14.3": "false version: signal-cli 0.14.3 was released 101 days ago",
-		"0.13.9": "false version: signal-cli 0.13.9 was released more than 189 days ago", "0.15.0": "true version: signal-cli 0.15.0, newer",
-		"0.14.7-SNAPSHOT": "true version: signal-cli 0.14.7-SNAPSHOT, newer", "unknown": `false version: the version of signal-cli is not known: "unknown"`,
+		"0.14.6": "true : signal-cli 0.14.6 of 2026-07-12", "0.14.3": "false : signal-cli 0.14.3 was released 101 days ago",
+		"0.13.9": "false : signal-cli 0.13.9 was released more than 189 days ago", "0.15.0": "true : signal-cli 0.15.0, newer",
+		"0.14.7-SNAPSHOT": "true : signal-cli 0.14.7-SNAPSHOT, newer", "unknown": `false : the version of signal-cli is not known: "unknown"`,
 	} {
 		p.s.Version(version)
 		if got := report("en"); !strings.Contains(got, want) || !strings.Contains(got, "true : signal-cli's daemon answers at 127.0.0.1") ||
-			!strings.Contains(got, "true account: the account +4930000001 is registered") {
+			!strings.Contains(got, "true : the account +4930000001 is registered") {
 			t.Errorf("%s: got\n%s", version, got)
 		}
 	}
@@ -252,7 +289,7 @@ func TestDiagnose(t *testing.T) {
 		}
 	}
 	p.s.Fail("listDevices", 1, signaltest.Failure{Code: -32602, Message: "Specified account does not exist"})
-	if got := report("en"); !strings.Contains(got, "false account: signal-cli does not have the account +4930000001") {
+	if got := report("en"); !strings.Contains(got, "false : signal-cli does not have the account +4930000001") {
 		t.Errorf("got\n%s", got)
 	}
 	p.s.Fail("listDevices", 1, signaltest.Failure{HTTP: 503})

@@ -57,7 +57,9 @@ type house struct {
 func newHouse(t *testing.T, h hand, root string) *house {
 	t.Helper()
 	w := e2etest.NewClock(t, "")
-	w.OnSignal().Unlink()
+	signal := w.OnSignal()
+	signal.Unlink()
+	signal.ScanAll()
 	w.Env = append(w.Env, "EVERTHREAD_CHANNELS_SIGNAL_ACCOUNT=")
 	model := e2etest.StartModel(t, 10*time.Millisecond)
 	w.UseModel(model)

@@ -62,10 +62,12 @@ type Server struct {
 	names   map[string]string    // of contacts, by ACI
 	version string
 
-	unlinked bool   // it has no account
-	codes    int    // so far
-	code     string // that waits to be finished
-	scanned  string
+	unlinked  bool   // it has no account
+	codes     int    // so far
+	code      string // the newest
+	finishing bool   // finishLink was called with it
+	scanned   string
+	scansAll  bool
 
 	opened  int // streams so far
 	silent  int // the first so many of them show no sign of life
@@ -519,7 +521,7 @@ func (s *Server) Unlink() {
 	s.unlinked = true
 }
 
-// Code returns the code that waits to be scanned, or "".
+// Code returns the newest code, or "".
 func (s *Server) Code() string {
 	s.Lock()
 	defer s.Unlock()
@@ -534,11 +536,18 @@ func (s *Server) Scan(code string) {
 	s.Signal()
 }
 
+// ScanAll lets the phone scan every code from now on.
+func (s *Server) ScanAll() {
+	s.Lock()
+	defer s.Unlock()
+	s.scansAll = true
+}
+
 // finishLink waits until a code is scanned, and returns the account, or why it has none.
 func (s *Server) finishLink(r *http.Request, code string) (any, *Failure) {
 	s.Lock()
-	known := code == s.code && code != ""
-	s.code = ""
+	known := code == s.code && code != "" && !s.finishing
+	s.finishing = true
 	s.Unlock()
 	if !known {
 		return nil, &Failure{Code: -1, Message: "Unknown device link uri."}
@@ -546,11 +555,11 @@ func (s *Server) finishLink(r *http.Request, code string) (any, *Failure) {
 	err := s.Wait(r.Context(), func() bool {
 		s.Lock()
 		defer s.Unlock()
-		return s.scanned != ""
+		return s.scanned != "" || s.scansAll
 	})
 	s.Lock()
 	defer s.Unlock()
-	if err != nil || s.scanned != code {
+	if err != nil || s.scanned != code && !s.scansAll {
 		return nil, &Failure{Code: -1, Message: "Link request timed out, please try again."}
 	}
 	s.unlinked = false
@@ -626,7 +635,7 @@ func (s *Server) carryOut(c *call) (any, *Failure) {
 		return found, nil
 	case "startLink":
 		s.codes++
-		s.code, s.scanned = fmt.Sprintf("sgnl://linkdevice?uuid=%d&pub_key=abc", s.codes), ""
+		s.code, s.finishing, s.scanned = fmt.Sprintf("sgnl://linkdevice?uuid=%d&pub_key=abc", s.codes), false, ""
 		return map[string]any{"deviceLinkUri": s.code}, nil
 	case "finishLink":
 		return nil, nil
