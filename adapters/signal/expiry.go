@@ -76,7 +76,8 @@ func (x *expiry) add(e *event, in []core.Inbound, now time.Time) {
 		}
 	}
 	for _, m := range in {
-		id := map[core.InboundKind]string{core.InMessage: m.NativeID, core.InReceipt: m.Target}[m.Kind]
+		id := map[core.InboundKind]string{core.InMessage: m.NativeID, core.InByHand: m.NativeID,
+			core.InReceipt: m.Target}[m.Kind]
 		at, err := strconv.ParseInt(id, 10, 64)
 		seconds := x.kept.Chats[m.Address.External]
 		if err != nil || seconds == 0 || slices.ContainsFunc(x.kept.Messages, func(one mortal) bool {

@@ -188,7 +188,7 @@ func withoutNUL(in *core.Inbound) {
 }
 
 // envelope returns what an envelope says. Messages of another device of the account count as the owner's if they are to
-// the account itself, which apps call Note to Self.
+// the account itself, which apps call Note to Self, and else as ours.
 func (r *reader) envelope(in core.Inbound, from *envelope, raw []byte) []core.Inbound {
 	switch {
 	case in.Address.External == "":
@@ -207,11 +207,27 @@ func (r *reader) envelope(in core.Inbound, from *envelope, raw []byte) []core.In
 	case sent == nil:
 		return r.ignore("another device of the account read or changed something")
 	case sent.DestinationUUID != from.SourceUUID || sent.DestinationUUID == "":
-		return r.ignore("another device of the account wrote to somebody")
+		return r.byHand(in, sent, raw)
 	case sent.Edit != nil:
 		return r.edited(in, sent.Edit, raw)
 	}
 	return r.message(in, &sent.data, raw)
+}
+
+// byHand returns what another device of the account wrote to a person.
+func (r *reader) byHand(in core.Inbound, sent *copied, raw []byte) []core.Inbound {
+	in.Address.External = strings.ToLower(cmp.Or(sent.DestinationUUID, sent.DestinationNumber))
+	in.Name, in.Aliases = "", nil
+	if in.Address.External == "" || sent.Edit != nil {
+		return r.ignore("another device of the account wrote to a group, or edited something")
+	}
+	all := r.message(in, &sent.data, raw)
+	if len(all) == 0 || all[0].Kind != core.InMessage {
+		return r.ignore(cmp.Or(r.ignored, "another device of the account reacted to something, or deleted it"))
+	}
+	in = all[0]
+	in.Kind, in.EventID = core.InByHand, "hand:"+in.EventID
+	return []core.Inbound{in}
 }
 
 func (r *reader) ignore(why string) []core.Inbound {

@@ -528,8 +528,9 @@ func TestRun_noteToSelf(t *testing.T) {
 	p.s.NoteTo(bob, "to somebody else")
 	p.s.NoteTo(signaltest.Self, "remember the milk")
 	p.wants(t, signaltest.Self, "remember the milk")
-	if n := len(p.b.all()); n != 1 {
-		t.Errorf("%d events", n)
+	if in := p.b.all(); len(in) != 2 || in[0].Kind != core.InByHand || in[0].Address.External != bob ||
+		in[0].Text != "to somebody else" {
+		t.Errorf("got %+v", in)
 	}
 	if err := p.ch.Typing(t.Context(), self, ""); err != nil || len(p.s.Typed()) > 0 {
 		t.Errorf("typing to oneself: %v, %q", err, p.s.Typed())

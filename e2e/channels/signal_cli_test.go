@@ -92,7 +92,8 @@ func TestSignalCLI_conversation(t *testing.T) {
 		l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND redacted = 1`, 1, g)
 		l.Until(`SELECT (SELECT COUNT(*) FROM messages WHERE role = 'user' AND body LIKE '%boat%')
 			+ (SELECT COUNT(*) FROM revisions WHERE body LIKE '%boat%')`, 0, g)
-		s.NoteTo(grace, "typed on the phone") // of the account, which is not the gateway's to answer
+		s.NoteTo(grace, "typed on the phone") // of the account
+		l.Until(`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND body = 'typed on the phone'`, 1, g)
 		s.Say(grace, "/help")
 		if m := heardOnSignal(t, s, grace, 4, g)[3]; !strings.Contains(m.Text, "/today") {
 			t.Errorf("/help says %q", m.Text)
