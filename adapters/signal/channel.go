@@ -3,13 +3,14 @@
 // Policy. People are known by their ACI, which outlives a change of number, name or device. A message to a person is
 // sent once; there is no idempotency key, so a request whose answer was lost is *core.Unknown. Messages are marked as
 // read after they are stored, and only once something is sent to their author or an answer is being written, so that
-// people who are not admitted see no sign of us.
+// people who are not admitted see no sign of us. What the timer of a chat lets disappear in the apps is removed here, too.
 //
 // What can be lost. signal-cli keeps an envelope on its disk until it has written the event to our connection, and the
 // protocol has no acknowledgement, so an event is out of its hands as soon as it is in the connection. Events that were
 // read are kept in memory and passed to Receiver.Receive until it returns nil; meanwhile nothing more is read than a
 // short queue, and once the buffers of the connection are full, the daemon waits and the rest stays with it and with
-// Signal. When Run ends, it stores what is queued or arrives within a short grace. So these are lost, and nothing else:
+// Signal. When Run ends, it reads on until the connection has been quiet for a moment, for a short grace at most, and
+// stores everything that was read. So these are lost, and nothing else:
 //
 //   - what is queued or in the buffers of the connection when this process or machine dies, or when the store does not
 //     work at the end of Run;
