@@ -51,17 +51,17 @@ func (c Config) Validate() error {
 	return redact(p.Err())
 }
 
-// checkCarried checks that no channel that s carries is configured itself, since both would have its name.
-func (all Sections) checkCarried(p *section.Problems, s section.Section) {
-	carrier, ok := s.(section.Carrier)
+// checkCarried checks that no channel that one carries is configured itself, since both would have its name.
+func (s Sections) checkCarried(p *section.Problems, one section.Section) {
+	carrier, ok := one.(section.Carrier)
 	if !ok {
 		return
 	}
 	carried := carrier.Carried()
-	for _, other := range all {
+	for _, other := range s {
 		if c, ok := other.(interface{ On() bool }); ok && c.On() && slices.Contains(carried, other.Key()) {
 			p.Add("channels.%s is set, and channels.%s carries %[1]s too: there is one way to each service, so remove one of them",
-				other.Key(), s.Key())
+				other.Key(), one.Key())
 		}
 	}
 }
