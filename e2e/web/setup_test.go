@@ -56,12 +56,20 @@ func newBeginner(t *testing.T, album string, env ...string) *beginner {
 // picture puts a picture of what the phone shows into docs/images, if pictures are to be taken.
 func (b *beginner) picture(name string) {
 	b.Tab.T.Helper()
-	if *updatePictures && b.album != "" {
-		shown, err := png.Decode(bytes.NewReader(b.Picture(390)))
-		e2etest.Must(b.Tab.T, err)
+	if b.album != "" {
+		photograph(b.Tab, b.album+name)
+	}
+}
+
+// photograph puts a picture of what a phone shows into docs/images, if pictures are to be taken.
+func photograph(p *e2etest.Tab, name string) {
+	p.T.Helper()
+	if *updatePictures {
+		shown, err := png.Decode(bytes.NewReader(p.Picture(390)))
+		e2etest.Must(p.T, err)
 		var small bytes.Buffer
-		e2etest.Must(b.Tab.T, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, shown))
-		e2etest.Must(b.Tab.T, os.WriteFile(filepath.Join("../../docs/images", b.album+name+".png"), small.Bytes(), 0o644))
+		e2etest.Must(p.T, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, shown))
+		e2etest.Must(p.T, os.WriteFile(filepath.Join("../../docs/images", name+".png"), small.Bytes(), 0o644))
 	}
 }
 
@@ -197,7 +205,7 @@ func TestSetup_signalByACode(t *testing.T) {
 	p.Sees(".note.bad", "signal-cli does not have the account +49301234567")
 	p.Press("form", "Link by a QR code")
 	p.Sees("h1", "Signal")
-	picture(t, p, "signal-link")
+	photograph(p, "signal-link")
 	first := p.Text(".code-card .quiet")
 	if first != s.Code() || !p.Is("document.querySelector('.code-card svg.qr')") {
 		t.Errorf("it shows %q, the code is %q", first, s.Code())

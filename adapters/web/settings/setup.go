@@ -238,7 +238,7 @@ func (r *Room) changePart(v *web.Visit) error {
 	}
 	return r.alone(v, func(ctx context.Context) error {
 		if form.Get("do") == "scan" && p.Scan {
-			return r.scan(v, p, a)
+			return r.scan(ctx, v, p, a)
 		}
 		if form.Get("do") == "test" {
 			return r.tested(v, p, a, r.Setup.Test(ctx, a))
@@ -267,8 +267,8 @@ type scanView struct {
 }
 
 // scan shows a code for the person's phone.
-func (r *Room) scan(v *web.Visit, p Part, a Answers) error {
-	code, err := r.Setup.Scan(v.Context(), a)
+func (r *Room) scan(ctx context.Context, v *web.Visit, p Part, a Answers) error {
+	code, err := r.Setup.Scan(ctx, a)
 	if err != nil {
 		return r.tested(v, p, a, Tested{Wrong: err.Error()})
 	}
