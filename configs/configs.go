@@ -3,12 +3,14 @@
 package configs
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
 	"time"
 
 	"github.com/everthread/everthread/configs/section"
+	"github.com/everthread/everthread/core"
 )
 
 // Config is everything that can be configured. everthread.example.yaml explains each key, which can also be given as
@@ -45,6 +47,7 @@ type Config struct {
 	Tasks            Tasks         `yaml:"tasks"`
 	DayAhead         DayAhead      `yaml:"day_ahead"`
 	Standing         Standing      `yaml:"standing"`
+	Groups           Groups        `yaml:"groups"`
 	Limits           Limits        `yaml:"limits"`
 	Media            Media         `yaml:"media"`
 	Documents        Documents     `yaml:"documents"`
@@ -341,12 +344,26 @@ type Standing struct {
 // Limits bound the use of a user; 0: no limit.
 type Limits struct {
 	TokensPerDay int `yaml:"tokens_per_day" range:"0.."`
+	// GroupTokensPerDay bounds a group chat instead; 0: as TokensPerDay.
+	GroupTokensPerDay int `yaml:"group_tokens_per_day" range:"0.."`
 	// AllTokensPerDay bounds all users together, by UTC days; 0: under the policy open
 	// OpenTokensPerDay, else no limit; -1: no limit.
 	AllTokensPerDay int `yaml:"all_tokens_per_day" range:"-1.."`
 	TurnsPerMinute  int `yaml:"turns_per_minute" default:"20" range:"0.."`
 	// TaskTokensPerDay bounds the tokens of a user's tasks, in addition to TokensPerDay.
 	TaskTokensPerDay int `yaml:"task_tokens_per_day" default:"50_000"`
+}
+
+// Groups say how the assistant takes part in group chats.
+type Groups struct {
+	Enabled bool   `yaml:"enabled"`
+	Answer  string `yaml:"answer" default:"mention"` // mention or all
+	Listen  string `yaml:"listen" default:"all"`     // all or mentions
+}
+
+// Daily returns the tokens that users may use a day.
+func (l Limits) Daily() core.DailyTokens {
+	return core.DailyTokens{Person: l.TokensPerDay, Group: cmp.Or(l.GroupTokensPerDay, l.TokensPerDay)}
 }
 
 // OpenTokensPerDay bounds all users together under the policy open.

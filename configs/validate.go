@@ -258,6 +258,8 @@ func (c Config) checkDays(p *section.Problems) {
 	clock(p, "summaries.finalize_at", s.FinalizeAt)
 	clock(p, "summaries.post_at", s.PostAt)
 	clock(p, "reminders.default_hour", c.Reminders.DefaultHour)
+	p.OneOf("groups.answer", c.Groups.Answer, "mention", "all")
+	p.OneOf("groups.listen", c.Groups.Listen, "all", "mentions")
 	p.OneOf("summaries.post_forward", s.PostForward, "home", "all", "off")
 }
 

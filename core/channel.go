@@ -214,6 +214,7 @@ type Inbound struct {
 	Status        *Status
 
 	Name   string  // display name of the sender
+	Group  *Group  `json:",omitempty"` // nil: a direct chat
 	Silent Silence `json:",omitempty"` // for InGroup
 	// Aliases are other Externals of the sender, such as a phone number. An identity
 	// known by one of them is the sender's, and is known by Address from now on.
@@ -239,6 +240,24 @@ type Inbound struct {
 	Raw        []byte    // the service's own payload, kept for some days
 
 	Held bool `json:"-"` // the store held it until it could be received
+}
+
+// Group is what an event of a group chat says of the chat and of who wrote the event. The event's Name is the writer's.
+type Group struct {
+	Title   string `json:",omitempty"` // of the chat
+	Speaker string // the service's id of the writer, the External of a direct chat with them
+	// Hidden: the writer is not a person that can be told apart, such as an anonymous administrator.
+	Hidden bool `json:",omitempty"`
+	// Program: a program wrote it, which is never answered.
+	Program bool `json:",omitempty"`
+	// Addressed: it mentions the assistant or replies to it.
+	Addressed bool `json:",omitempty"`
+}
+
+// Administrators is an optional interface of a Channel with group chats.
+type Administrators interface {
+	// Administers reports whether the writer of a group chat administers it.
+	Administers(ctx context.Context, chat Address, speaker string) (bool, error)
 }
 
 // Quote is the message that another replies to.

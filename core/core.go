@@ -55,13 +55,14 @@ func (a Address) String() string { return a.Channel + ":" + a.Account + ":" + a.
 // UserRole is the role of a user.
 type UserRole string
 
-// The owner runs the gateway; everybody else is a member.
+// The owner runs the gateway; every other person is a member. A group chat is a user of its own.
 const (
 	RoleOwner  UserRole = "owner"
 	RoleMember UserRole = "member"
+	RoleGroup  UserRole = "group"
 )
 
-// User is a person. Each user has exactly one continuous thread.
+// User is a person or a group chat. Each user has exactly one continuous thread.
 type User struct {
 	ID       UserID
 	Name     string
@@ -73,6 +74,9 @@ type User struct {
 	Services  []string
 	CreatedAt time.Time
 }
+
+// Group reports whether the user is a group chat: it has no memory of persons, and nobody signs in as it.
+func (u User) Group() bool { return u.Role == RoleGroup }
 
 // Settings holds a user's choices. Zero values mean the gateway's default.
 type Settings struct {

@@ -86,6 +86,8 @@ type Message struct {
 	News    *News  // shown before it to the model; nil: none
 	// Answers is the command that a notice answers, such as "/loops", if the model may see the answer.
 	Answers string
+	// Speaker is who wrote it in a group chat; nil elsewhere.
+	Speaker *Speaker
 	// Own: it was imported, and the person wrote it.
 	Own bool
 	// Unfinished says why an answer lacks its end; empty: it is whole.
@@ -98,6 +100,23 @@ type Message struct {
 	Revision int       // 0 at first, incremented by each edit or redaction
 	Redacted bool      // Text is empty for good
 	Covered  bool      // a stored summary covers it
+}
+
+// Speaker is a member of a group chat who wrote in it.
+type Speaker struct {
+	// Number is counted per group from 1, the same for all messages of the member.
+	Number int64  `json:"number"`
+	Name   string `json:"name"`             // as it was when the message was stored; one line
+	Native string `json:"native,omitempty"` // the service's id of the message, to which the answer replies
+	Key    string `json:"-"`                // the service's id of the member
+}
+
+// String returns the number and the name of the member; empty for none.
+func (s *Speaker) String() string {
+	if s == nil {
+		return ""
+	}
+	return strconv.FormatInt(s.Number, 10) + " " + s.Name
 }
 
 // Foreign reports whether a message holds words that its person did not write there: text that was forwarded, quoted
@@ -164,12 +183,13 @@ type NewMessage struct {
 	PlatformAt time.Time // the platform's time, if it differs from SentAt
 	Day        Day       // of SentAt in the user's zone; for KindChat in an Append
 	Solo       bool
-	Outside    bool   // a tool result from outside our own store: it is indexed
-	Tainted    bool   // as in Message
-	Place      string // as in Message
-	Answers    string // as in Message
-	Own        bool   // as in Message
-	Unfinished Finish // as in Message
+	Outside    bool     // a tool result from outside our own store: it is indexed
+	Tainted    bool     // as in Message
+	Place      string   // as in Message
+	Answers    string   // as in Message
+	Own        bool     // as in Message
+	Speaker    *Speaker // as in Message; the store assigns its Number
+	Unfinished Finish   // as in Message
 	// Rings: the devices of the person are notified of it, because no app is.
 	Rings bool
 }

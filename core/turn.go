@@ -28,6 +28,7 @@ type Turn struct {
 	Address   Address     // of Identity
 	Inputs    []MessageID // in order of their positions
 	Event     string      // EventID of the last input; "" if unknown
+	Reply     string      // NativeID of the last input in a group chat, to which the answer replies; else empty
 	Segment   SegmentID   // of the last input
 	State     TurnState
 	Lease     Lease
@@ -124,6 +125,8 @@ type Outcome struct {
 	Decides *Decision
 	// Continues: a new turn goes on with the last answer, which is unfinished.
 	Continues bool
+	// Asks: a new turn answers this text, as if the person had written it. Empty: none does.
+	Asks string
 	// Once: a Text beside a message that is no command is sent once under this key.
 	Once string
 }

@@ -6,6 +6,17 @@ import (
 	"unicode"
 )
 
+// DailyTokens are the tokens that a user may use a day; 0: no limit.
+type DailyTokens struct{ Person, Group int }
+
+// Of returns those of a user.
+func (d DailyTokens) Of(u User) int {
+	if u.Group() {
+		return d.Group
+	}
+	return d.Person
+}
+
 // Usage is the cost of calls in tokens, as the provider reports it.
 type Usage struct {
 	Prompt     int `json:"prompt"`

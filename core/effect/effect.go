@@ -130,7 +130,7 @@ func Taint(e core.Effect) core.Effect {
 }
 
 // Approve attaches the address of a pairing code to User, or to a new user called Name
-// if User is 0. It fails with core.ErrRefused if the code is not valid.
+// if User is 0. It fails with core.ErrRefused if the code is not valid, and for a group with a User.
 type Approve struct {
 	CodeHash string
 	User     core.UserID

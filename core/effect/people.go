@@ -111,6 +111,7 @@ type Code struct {
 	User    core.UserID
 	Address core.Address // of a stranger
 	Name    string
+	Group   bool // the address is of a group chat, which becomes a user of its own
 	Created time.Time
 	Expires time.Time
 }

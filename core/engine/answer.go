@@ -95,7 +95,10 @@ func (ts *Turns) permits(u core.User) func(core.Tool, bool) agent.Verdict {
 		if !tainted && u.Settings.Allows(tool.Spec().Name, ts.Now()) {
 			return agent.Allow
 		}
-		return permit(tool, tainted)
+		if v := permit(tool, tainted); v != agent.Ask || !u.Group() {
+			return v
+		}
+		return agent.Refuse
 	}
 }
 
@@ -147,7 +150,7 @@ func (ts *Turns) output(r core.Request) int { return cmp.Or(ts.maxOutput(r), ts.
 
 // reserved returns the reservation of a turn; nil: the user's day has no limit.
 func (ts *Turns) reserved(t *core.Turn, u core.User, output int) *trust.Reservation {
-	limit, tasks := ts.Config.Limits.TokensPerDay, 0
+	limit, tasks := ts.Config.Limits.Daily().Of(u), 0
 	if t.Task != 0 {
 		tasks = ts.Config.Limits.TaskTokensPerDay
 	}

@@ -51,8 +51,9 @@ func (ts *Turns) Reserve(s core.Settings) (full, least int) {
 }
 
 // TaskBudget returns the budget that bounds the turn of a task when it is due.
-func (ts *Turns) TaskBudget(s core.Settings, now time.Time) store.Budget {
-	b := store.Budget{TokensPerDay: ts.Config.Limits.TokensPerDay, TaskTokensPerDay: ts.Config.Limits.TaskTokensPerDay,
+func (ts *Turns) TaskBudget(u core.User, now time.Time) store.Budget {
+	s := u.Settings
+	b := store.Budget{TokensPerDay: ts.Config.Limits.Daily().Of(u), TaskTokensPerDay: ts.Config.Limits.TaskTokensPerDay,
 		Closed: ts.Closed(s), Day: ts.Calendar.Day(s, now).Label}
 	b.Reserve, b.Least = ts.Reserve(s)
 	return b
@@ -104,7 +105,7 @@ func (ts *Turns) Over(ctx context.Context, user core.UserID) (time.Time, error) 
 	if until := ts.Closed(u.Settings); !until.IsZero() {
 		return until, nil
 	}
-	limit := ts.Config.Limits.TokensPerDay
+	limit := ts.Config.Limits.Daily().Of(u)
 	if limit == 0 {
 		return time.Time{}, nil
 	}

@@ -62,6 +62,10 @@ func (ts *Turns) parts(ctx context.Context, t *core.Turn, u core.User, now time.
 	for _, s := range ts.tools.of(u, t.Mode).Tools().Specs() {
 		tools = append(tools, s.Name)
 	}
+	if u.Group() {
+		return append(prompt.GroupOpening(ts.Config.Agent.Instructions, tools), prompt.AboutGroup(u.Name, u.Settings.Language,
+			u.Settings.Location(ts.Calendar.Zone), now))
+	}
 	parts := prompt.Opening(ts.Config.Agent.Instructions, t.Mode, t.Title, tools)
 	if u.Standing > 0 {
 		parts = append(parts, always.static(ctx))

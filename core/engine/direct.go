@@ -23,7 +23,7 @@ func (ts *Turns) Afford(ctx context.Context, user core.UserID, tokens int) (func
 	if until := ts.Ledger.Closed(ctx, tokens); !until.IsZero() {
 		return nil, &live.OverBudget{Until: until}
 	}
-	limit := ts.Config.Limits.TokensPerDay
+	limit := ts.Config.Limits.Daily().Of(u)
 	ok, err := ts.Store.ReserveCall(ctx, user, today.Label, tokens, limit)
 	switch {
 	case err != nil:

@@ -220,9 +220,11 @@ func (e *Engine) newGateway() *gateway.Gateway {
 		People: e.People, Commands: e.newCommands(),
 		Prompts: e.Turns, Agent: e.Turns, Tasks: e.Plans, Calendar: e.Calendar, Limiter: e.limiter(), Tokens: e.Tokens,
 		Channels: e.Channels, Slots: e.slots, Settings: gateway.Settings{Debounce: c.Turn.Debounce, Join: c.Turn.Join,
-			GiveUpAfter: c.Turn.GiveUpAfter, Poll: pollEvery, TokensPerDay: c.Limits.TokensPerDay,
+			GiveUpAfter: c.Turn.GiveUpAfter, Poll: pollEvery, TokensPerDay: c.Limits.Daily(),
 			TurnsPerMinute: c.Limits.TurnsPerMinute, SummarizeAfter: c.Summaries.AfterMessages, Language: c.DefaultLanguage,
-			Speaks: e.speech != nil, LongestVoice: c.Transcription.MaxDuration},
+			Speaks: e.speech != nil, LongestVoice: c.Transcription.MaxDuration,
+			Groups: gateway.Groups{Enabled: c.Groups.Enabled, AnswerAll: c.Groups.Answer == "all",
+				Mentions: c.Groups.Listen == "mentions"}},
 		Budgets: e.Turns, Previews: e.Hub, Summaries: e.summaries, Meter: e.Meter, Log: e.Log, Now: e.Now,
 		Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), Crash: e.options.Crash,
 	})
@@ -241,9 +243,9 @@ func (e *Engine) newCommands() *command.Commands {
 	return command.New(command.Options{
 		Store: e.Store, Calendar: e.Calendar, NewCode: e.People.NewLinkCode, Channels: e.Channels,
 		NewWebLink: e.webLink(), Services: e.Services, ConnectLink: e.connectLink(), Search: e.Search, Memory: e.Memory, Standing: e.Standing, Plans: e.Plans, Ahead: e.Ahead,
-		Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.TokensPerDay,
+		Defaults: command.Defaults{Language: c.DefaultLanguage, TokensPerDay: c.Limits.Daily(),
 			AllTokensPerDay: AllTokensPerDay(c), PostForward: c.Summaries.PostForward, Strategy: c.Context.Strategy,
 			Voice: c.Speech.Model != ""},
-		Models: e.Turns.Choices, Prices: Prices(c),
+		Models: e.Turns.Choices, Prices: Prices(c), Administers: e.administers,
 	})
 }

@@ -182,7 +182,7 @@ func (e *Engine) newSummaries(chat core.Model, planner gateway.Planner) (err err
 	e.summary = &summary.Summarizer{
 		Store: e.Store, Jobs: e.jobs, Users: e.People, Planner: planner, Model: m, Tokens: e.Tokens,
 		Settings: summary.Settings{Window: llm.Usable(), MaxOutput: llm.Output(), Model: nameOf(llm), Limit: llm.MaxOutputTokens,
-			TokensPerDay: c.Limits.TokensPerDay, Config: fingerprint(llm), PostForward: c.Summaries.PostForward,
+			TokensPerDay: c.Limits.Daily(), Config: fingerprint(llm), PostForward: c.Summaries.PostForward,
 			PostMin: c.Summaries.PostMinMessages, PostExpires: c.Summaries.PostExpires, Language: c.DefaultLanguage},
 		Calendar: e.Calendar, Channels: e.Channels, Grounds: e.Search, Ahead: e.Ahead,
 		SameLoop: func(text string, open []core.Loop) (core.LoopID, bool) {

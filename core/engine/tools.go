@@ -41,6 +41,11 @@ var usefulness = []string{"conversation_search", "reminder_set", "memory_search"
 	"mail_list", "service_list", "", "task_set", "instruction_propose", "loops_open", "loops_close", "reminder_list",
 	"reminder_cancel", "memory_archive", "task_list", "task_cancel", "memory_get", "memory_list_themes", "delegate"}
 
+// groupTools are the tools in a group chat: none has anything of a person, and none asks for a yes, which nobody could
+// give for all. Tools of MCP servers are not among them.
+var groupTools = []string{"conversation_search", "conversation_get", "file_read", "time_now", "web_search", "web_read",
+	"reminder_set", "reminder_list", "reminder_cancel", "task_list", "task_cancel", "loops_open", "loops_close"}
+
 // rank is lower for more useful tools.
 func rank(tool core.Tool) int {
 	if n := slices.Index(usefulness, tool.Spec().Name); n >= 0 {
@@ -58,6 +63,10 @@ func (b *toolbox) of(u core.User, mode core.Mode) *agent.Selection {
 	var mine []core.Tool
 	var names strings.Builder
 	base := b.base
+	if u.Group() {
+		base = b.base.Only(func(name string) bool { return slices.Contains(groupTools, name) })
+		names.WriteString("in a group ")
+	}
 	if u.Settings.MemoryOff {
 		base = b.base.Only(func(name string) bool { return !items.IsTool(name) })
 		names.WriteString("no memory ")
@@ -67,6 +76,9 @@ func (b *toolbox) of(u core.User, mode core.Mode) *agent.Selection {
 		names.WriteString("in a thread ")
 	}
 	for _, t := range all {
+		if u.Group() {
+			break
+		}
 		if g, ok := t.(core.GuardedTool); !ok || g.May(u) {
 			mine = append(mine, t)
 			names.WriteString(t.Spec().Name + " ")

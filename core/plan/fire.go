@@ -37,7 +37,7 @@ type Users interface {
 
 // Budgets returns the budget of a task's turn.
 type Budgets interface {
-	TaskBudget(s core.Settings, now time.Time) store.Budget
+	TaskBudget(u core.User, now time.Time) store.Budget
 }
 
 // Firer sends reminders that are due, and begins the turns of tasks that are. All fields are required.
@@ -135,7 +135,7 @@ func (f *Firer) work(ctx context.Context, k core.Plan, u core.User, out store.Fi
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
-	out.Identity, out.Budget = to.Identity.ID, f.Budgets.TaskBudget(u.Settings, out.Now)
+	out.Identity, out.Budget = to.Identity.ID, f.Budgets.TaskBudget(u, out.Now)
 	out.Run.State, out.Run.Cause = f.hindered(u, to, out.Run, out.Budget, out.Now)
 	if out.Run.Cause == "" {
 		if err = f.begin(ctx, k, u, to, out); !errors.Is(err, core.ErrRefused) {

@@ -139,7 +139,8 @@ func newFates(t *testing.T) *fates {
 }
 
 // TaskBudget limits what tasks may use of a day.
-func (f *fates) TaskBudget(s core.Settings, now time.Time) store.Budget {
+func (f *fates) TaskBudget(u core.User, now time.Time) store.Budget {
+	s := u.Settings
 	cal := day.Calendar{Zone: time.UTC, Finalize: 3 * time.Hour, Post: 8 * time.Hour}
 	return store.Budget{Reserve: 300, Least: 150, TaskTokensPerDay: f.limit, Day: cal.Day(s, now).Label}
 }

@@ -95,7 +95,8 @@ type Beside struct {
 	Message core.MessageID
 	Role    core.Role
 	Snippet string
-	Foreign bool // it has words that the user did not write
+	Foreign bool          // it has words that the user did not write
+	Speaker *core.Speaker // of a group
 }
 
 // Explanation holds the components of a score.
@@ -144,6 +145,7 @@ type HitView struct {
 	From    core.MessageID `json:"from_message_id,omitempty"`
 	To      core.MessageID `json:"to_message_id,omitempty"`
 	Role    core.Role      `json:"role,omitempty"`
+	Speaker string         `json:"speaker,omitempty"` // in a group: the number and the name of its writer
 	SentAt  string         `json:"sent_at,omitempty"`
 	Snippet string         `json:"snippet,omitempty"`
 	Covered *bool          `json:"covered_by_summary,omitempty"`
@@ -196,7 +198,7 @@ func (h Hit) view(zone *time.Location) HitView {
 		return v
 	}
 	covered := h.Message.Covered
-	v.From, v.To = h.From, h.To
+	v.From, v.To, v.Speaker = h.From, h.To, h.Message.Speaker.String()
 	v.Message, v.Role, v.SentAt, v.Snippet, v.Covered = h.Message.ID, h.Message.Role, core.Stamp(h.Message.SentAt, zone),
 		h.Snippet, &covered
 	return v

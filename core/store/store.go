@@ -41,6 +41,13 @@ type InboundStore interface {
 	Readdress(ctx context.Context, i core.Identity, external string, aliases []string) error
 }
 
+// SpeakerStore knows who wrote in a group.
+type SpeakerStore interface {
+	// Speaker returns the number and the newest message of a member of a group, or core.ErrNotFound. key is the service's
+	// id of the member.
+	Speaker(ctx context.Context, group core.UserID, key string) (number int64, last core.MessageID, err error)
+}
+
 // RefStore finds messages by the ids that services gave them.
 type RefStore interface {
 	// Referred returns the message with the service's id native, or core.ErrNotFound.
@@ -56,9 +63,11 @@ type Append struct {
 	Now      time.Time
 	RunAt    time.Time // when the turn may start
 	Paused   bool      // no turn
-	Claim    *Claim    // nil: a worker finds the turn
-	Budget   Budget
-	Window   time.Time // new Window of Identity; zero: unchanged
+	// Heard: nobody is to answer them, so they get their positions now, and no turn waits for them.
+	Heard  bool
+	Claim  *Claim // nil: a worker finds the turn
+	Budget Budget
+	Window time.Time // new Window of Identity; zero: unchanged
 	// Thread is the destination; 0: the identity's current one. core.ErrNotFound if it does not exist.
 	Thread core.ThreadID
 }
@@ -409,6 +418,7 @@ type Waker interface {
 type Store interface {
 	InboundStore
 	ImportStore
+	SpeakerStore
 	RefStore
 	TurnStore
 	TurnReader

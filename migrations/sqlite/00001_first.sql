@@ -256,6 +256,17 @@ CREATE TABLE summaries (
 	PRIMARY KEY (user_id, segment_id, version)
 ) WITHOUT ROWID;
 
+-- Who wrote in a group chat. key is the service's id of the member, last_message their newest message.
+CREATE TABLE speakers (
+	user_id      bigint NOT NULL,
+	id           bigint NOT NULL,
+	key          text   NOT NULL,
+	name         text   NOT NULL,
+	last_message bigint NOT NULL,
+	PRIMARY KEY (user_id, id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX speakers_key ON speakers (user_id, key);
+
 CREATE TABLE loops (
 	user_id      bigint NOT NULL,
 	id           bigint NOT NULL,
@@ -704,6 +715,8 @@ CREATE TABLE codes (
 	name       text   NOT NULL,
 	created_at bigint NOT NULL,
 	expires_at bigint NOT NULL,
+	-- grouped: the request is of a group chat.
+	grouped    bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (user_id, kind, hash)
 ) WITHOUT ROWID;
 

@@ -373,6 +373,7 @@ type texts struct {
 	LinkWrong             string
 	Joined                string
 	Pairing               string // code
+	Group                 string // code
 
 	AccountQuestion            string // browser, one of the next four
 	WantsAdminKey, WantsSignIn string // name

@@ -160,13 +160,13 @@ var answers = map[string]struct {
 	"usage":       {func(w *world) { w.talk(w.ada, "hello") }, "", []string{"/usage"}},
 	"usage-budget": {func(w *world) {
 		w.talk(w.ada, "hello")
-		w.options.Defaults.TokensPerDay = 1000000
+		w.options.Defaults.TokensPerDay.Person = 1000000
 	}, "", []string{"/usage"}},
 	"usage-over": {func(w *world) {
 		w.talk(w.ada, "hello")
 		w.budget = store.Budget{TokensPerDay: 100000, Reserve: 1500, Day: "2026-11-19", NextDay: w.now.Add(15 * time.Hour)}
 		w.say(w.ada, "and more", true) // its turn has reserved some tokens
-		w.options.Defaults.TokensPerDay = 12000
+		w.options.Defaults.TokensPerDay.Person = 12000
 	}, "", []string{"/usage"}},
 	"usage-month": {func(w *world) {
 		w.options.Models = func(core.UserID) []core.ModelChoice {

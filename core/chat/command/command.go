@@ -27,6 +27,7 @@ import (
 type Store interface {
 	store.ThreadReader
 	store.RefStore
+	store.SpeakerStore
 	Days(ctx context.Context, user core.UserID, before string, limit int) ([]core.Segment, error)
 	Day(ctx context.Context, user core.UserID, label string) (core.Segment, error)
 	DayMessages(ctx context.Context, user core.UserID, id core.SegmentID, after core.MessageID,
@@ -72,6 +73,8 @@ type Options struct {
 	Prices   core.PriceList // of all models; may be empty
 	Ahead    Ahead
 	Defaults Defaults
+	// Administers reports whether the writer of an event of a group administers the group or owns the gateway.
+	Administers func(ctx context.Context, in core.Inbound) (bool, error)
 }
 
 // Ahead knows what people have ahead.
@@ -84,7 +87,7 @@ type Ahead interface {
 // Defaults apply to people who chose nothing.
 type Defaults struct {
 	Language     string
-	TokensPerDay int // budget of a user; 0: none
+	TokensPerDay core.DailyTokens
 	// AllTokensPerDay is the budget of all users together, by UTC days; 0: none.
 	AllTokensPerDay int
 	PostForward     string // home, all or off
@@ -130,6 +133,7 @@ func (c *Commands) commands() []command {
 		{"day", core.CanRead, c.day},
 		{"summary", core.CanTalk, c.summary},
 		{"search", core.CanRead, c.search},
+		{"missed", core.CanRead, c.missed},
 		{"memory", core.CanMemory, c.memory},
 		{"remember", core.CanMemory, c.remember},
 		{"always", core.CanMemory, c.always},
@@ -237,6 +241,9 @@ func (c *Commands) Command(ctx context.Context, u core.User, i core.Identity, in
 			return out, true, err
 		}
 	}
+	if in.Group != nil { // it may be another assistant's
+		return out, false, nil
+	}
 	nearest, d := c.nearest(l.word, u.Role)
 	if l.talk(nearest, d) {
 		return out, false, nil
@@ -270,12 +277,20 @@ func (c *Commands) run(ctx context.Context, r *request, cmd command) (core.Outco
 		}
 		return out, nil
 	}
-	if cmd.owners() && r.user.Role != core.RoleOwner {
+	if cmd.owners() && r.in.Group == nil && r.user.Role != core.RoleOwner {
 		return refused(r.say(r.words.OwnerOnly))
 	}
 	if r.in.Program && !trust.Allows(r.in.Grants, cmd.needs) {
 		return refused(r.sayf(r.words.ProgramMayNot, cmd.name, cmd.needs))
 	}
+	if r.in.Group != nil {
+		return c.group(ctx, r, cmd)
+	}
+	return c.answered(ctx, r, cmd)
+}
+
+// answered runs a command that its sender may use.
+func (c *Commands) answered(ctx context.Context, r *request, cmd command) (core.Outcome, error) {
 	out, err := cmd.run(ctx, r)
 	if err != nil {
 		return core.Outcome{}, fmt.Errorf("command %s: %w", cmd.name, err)
@@ -305,6 +320,9 @@ func (c *Commands) nearest(word string, role core.UserRole) (name string, d int)
 }
 
 func (c *Commands) start(_ context.Context, r *request) (core.Outcome, error) {
+	if r.in.Group != nil {
+		return r.say(r.words.GroupWelcome), nil
+	}
 	return r.say(r.words.Welcome), nil
 }
 
@@ -319,6 +337,9 @@ func (c *Commands) help(_ context.Context, r *request) (core.Outcome, error) {
 	}
 	var all, owners []string
 	for _, cmd := range c.list {
+		if r.in.Group != nil && inGroups[cmd.name] == nobody || r.in.Group == nil && cmd.name == "missed" {
+			continue
+		}
 		line := "- " + r.usage(cmd.name) + " – " + r.words.Lines[cmd.name]
 		if cmd.owners() {
 			owners = append(owners, line)

@@ -224,11 +224,17 @@ func (c *Commands) forgetMessage(ctx context.Context, r *request) (core.Outcome,
 	if m == 0 {
 		return r.say(r.words.ForgetUnknown), nil
 	}
+	if may, err := c.mayForget(ctx, r, m); err != nil || !may {
+		return r.say(r.words.GroupForget), err
+	}
 	return r.say(r.words.Forgotten).With(effect.Redact{Message: m, At: r.now}), nil
 }
 
 // forgetDay removes a day only if the date is followed by yes; else it asks.
 func (c *Commands) forgetDay(ctx context.Context, r *request) (core.Outcome, error) {
+	if may, err := c.mayForget(ctx, r, 0); err != nil || !may {
+		return r.say(r.words.GroupForget), err
+	}
 	date, sure := confirmed(r.arg)
 	label, ok := c.label(r, date)
 	if !ok {
@@ -334,18 +340,21 @@ func (c *Commands) hit(r *request, h search.Hit) string {
 			plainLine(h.Snippet)
 	}
 	lines := []string{"**" + when + ", " + h.Message.SentAt.In(c.location(r)).Format("15:04") + "** · " +
-		said(r, h.Message.Role, h.Snippet)}
+		said(r, h.Message.Role, h.Message.Speaker, h.Snippet)}
 	if h.Before.Message != 0 {
-		lines = append(lines, "  - *"+r.words.SaidBefore+"* "+said(r, h.Before.Role, h.Before.Snippet))
+		lines = append(lines, "  - *"+r.words.SaidBefore+"* "+said(r, h.Before.Role, h.Before.Speaker, h.Before.Snippet))
 	}
 	if h.After.Message != 0 {
-		lines = append(lines, "  - *"+r.words.SaidAfter+"* "+said(r, h.After.Role, h.After.Snippet))
+		lines = append(lines, "  - *"+r.words.SaidAfter+"* "+said(r, h.After.Role, h.After.Speaker, h.After.Snippet))
 	}
 	return strings.Join(lines, "\n")
 }
 
 // said shows the author and the text of a message.
-func said(r *request, role core.Role, text string) string {
+func said(r *request, role core.Role, speaker *core.Speaker, text string) string {
+	if speaker != nil {
+		return speakerName(speaker) + ": " + plainLine(text)
+	}
 	who := map[core.Role]string{core.RoleUser: r.words.FromYou, core.RoleAssistant: r.words.FromMe}[role]
 	switch {
 	case who == "":

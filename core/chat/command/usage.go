@@ -55,7 +55,7 @@ func (c *Commands) usageToday(ctx context.Context, r *request) (string, error) {
 		return "", err
 	}
 	all = tasks + all
-	limit := c.Defaults.TokensPerDay
+	limit := c.Defaults.TokensPerDay.Of(r.user)
 	if limit <= 0 {
 		return fmt.Sprintf(r.words.UsageFree, i18n.Number(r.lang, used)) + all, nil
 	}

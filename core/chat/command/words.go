@@ -120,6 +120,10 @@ type texts struct {
 	Unknown                                                         string // word, nearest command
 	ProgramMayNot                                                   string // command, capability
 
+	GroupWelcome, GroupNot, GroupAdmins, GroupForget string
+	MissedWhere, MissedNothing, MissedTitle          string
+	MissedAsk                                        string // the number of a message
+
 	SummaryHidden, SummaryStale, SummaryUntil, NothingYet, NearestDays string
 
 	DayTitle                   string       // name of the day, number of messages

@@ -44,6 +44,10 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 		e.Text, e.Solo = core.ContinueCommand, true
 		return g.append(ctx, u, i, []core.Inbound{e}, appendOptions{}, now)
 	}
+	if out.Asks != "" {
+		e.Text, e.Solo, e.Group.Addressed = out.Asks, true, true
+		return g.append(ctx, u, i, []core.Inbound{e}, appendOptions{}, now)
+	}
 	asked := g.newMessage(u, e, now)
 	asked.Kind = core.KindCommand
 	n := store.Note{User: u.ID, Identity: i.ID, Event: &e, Command: &asked, Effects: out.Effects, Now: now,
@@ -52,6 +56,9 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 		n.Messages, n.Deliveries = g.notice(out.Text, i, now)
 		n.Messages[0].Answers, n.Messages[0].Tainted = out.Answers, out.Tainted
 		g.button(n.Deliveries, out.Buttons)
+		if e.Group != nil {
+			replyTo(e.NativeID, n.Deliveries)
+		}
 		if err := g.notifyOthers(ctx, &n, u, i, out.Others); err != nil {
 			return err
 		}

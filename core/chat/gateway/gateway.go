@@ -46,6 +46,9 @@ type People interface {
 	AskLinks(ctx context.Context) error
 	// Owner returns the owner, or core.ErrNotFound.
 	Owner(ctx context.Context) (core.User, error)
+	// Group handles an event of a group that nobody approved yet. It returns true if it is a user from now on; the caller
+	// then receives the event again.
+	Group(ctx context.Context, in core.Inbound) (known bool, err error)
 	Identities
 }
 
@@ -129,11 +132,12 @@ type Settings struct {
 	Join           time.Duration // after the start of a turn, in which later messages join it
 	GiveUpAfter    time.Duration
 	Poll           time.Duration // in case a wake-up is lost
-	TokensPerDay   int
+	TokensPerDay   core.DailyTokens
 	TurnsPerMinute int
 	SummarizeAfter int
 	Language       string // of users who chose none
 	Speaks         bool   // answers can be spoken
+	Groups         Groups
 	// LongestVoice bounds the voice notes that are transcribed; 0: no bound.
 	LongestVoice time.Duration
 }
@@ -315,8 +319,9 @@ func (g *Gateway) drain(grace time.Duration) {
 }
 
 // budget returns the bounds of a user's next turn.
-func (g *Gateway) budget(s core.Settings, now time.Time) store.Budget {
-	b := store.Budget{TokensPerDay: g.Settings.TokensPerDay, TurnsPerMinute: g.Settings.TurnsPerMinute}
+func (g *Gateway) budget(u core.User, now time.Time) store.Budget {
+	s := u.Settings
+	b := store.Budget{TokensPerDay: g.Settings.TokensPerDay.Of(u), TurnsPerMinute: g.Settings.TurnsPerMinute}
 	if g.Budgets == nil {
 		return b
 	}

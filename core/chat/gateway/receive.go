@@ -62,7 +62,8 @@ func (g *Gateway) receiveAll(ctx context.Context, in []core.Inbound) error {
 	for len(in) > 0 {
 		n := 1
 		if g.plain(in[0]) {
-			for n < len(in) && g.plain(in[n]) && in[n].Thread == in[0].Thread && in[n].Address == in[0].Address {
+			for n < len(in) && g.plain(in[n]) && in[n].Thread == in[0].Thread && in[n].Address == in[0].Address &&
+				g.addressed(in[n]) == g.addressed(in[0]) {
 				n++
 			}
 		}
@@ -90,13 +91,16 @@ func (g *Gateway) plain(in core.Inbound) bool {
 
 // answers reports whether an event may answer a question of ours. A program's event never does.
 func (g *Gateway) answers(in core.Inbound) bool {
-	return in.ToolCallID == "" && !in.Program && in.ForwardedFrom == "" && !in.Tainted && len(in.Attachments) == 0 &&
+	return in.Group == nil && in.ToolCallID == "" && !in.Program && in.ForwardedFrom == "" && !in.Tainted && len(in.Attachments) == 0 &&
 		g.Commands.Answers(in.Text)
 }
 
 // commands reports whether an event is a command. A tool result never is, a program's event
 // only if the program marks it.
 func commands(in core.Inbound) bool {
+	if g := in.Group; g != nil && (g.Program || in.ForwardedFrom != "") {
+		return false
+	}
 	return in.ToolCallID == "" && (!in.Program || in.Command) && isCommand(in.Text)
 }
 
@@ -125,7 +129,11 @@ func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) (err error)
 		_, err := g.Store.Hold(ctx, store.Hold{Event: in[0], Now: now})
 		g.Log.Info("event kept raw", zap.String("channel", in[0].Address.Channel), zap.String("event", in[0].EventID))
 		return err
-	case core.InGroup:
+	}
+	if in[0].Group != nil {
+		return g.fromGroup(ctx, in, now)
+	}
+	if in[0].Kind == core.InGroup {
 		return g.inGroup(ctx, in[0], now)
 	}
 	i, u, err := g.identify(ctx, in[0])
@@ -134,6 +142,10 @@ func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) (err error)
 		return g.stranger(ctx, in)
 	}
 	if err != nil {
+		return err
+	}
+	if u.Group() { // what is said there has a speaker, whom this event does not name
+		_, err := g.Store.Hold(ctx, store.Hold{Event: in[0], Now: now})
 		return err
 	}
 	for n := range in {
@@ -272,6 +284,9 @@ func (g *Gateway) fromUser(ctx context.Context, u core.User, i core.Identity, in
 	if g.answers(in[0]) {
 		return g.command(ctx, u, i, in[0], now)
 	}
+	if commands(in[0]) && in[0].Group != nil {
+		return g.command(ctx, u, i, in[0], now)
+	}
 	if commands(in[0]) {
 		if moved, err := g.People.ClaimOwner(ctx, in[0], i); moved || err != nil {
 			if err == nil {
@@ -294,7 +309,7 @@ type appendOptions struct {
 func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in []core.Inbound, s appendOptions,
 	now time.Time) error {
 	a := store.Append{User: u.ID, Identity: i.ID, Events: in, Now: now, RunAt: now.Add(g.Settings.Debounce),
-		Paused: u.Settings.Paused, Budget: g.budget(u.Settings, now), Window: g.window(in[len(in)-1], now),
+		Paused: u.Settings.Paused, Budget: g.budget(u, now), Window: g.window(in[len(in)-1], now),
 		Thread: in[0].Thread}
 	for _, e := range in {
 		m := g.newMessage(u, e, now)
@@ -304,7 +319,8 @@ func (g *Gateway) append(ctx context.Context, u core.User, i core.Identity, in [
 			a.RunAt = now
 		}
 	}
-	slot := g.Settings.Debounce == 0 && g.slot()
+	g.hear(&a)
+	slot := !a.Heard && g.Settings.Debounce == 0 && g.slot()
 	if slot {
 		c := g.Jobs.Claim()
 		a.Claim = &c
@@ -364,7 +380,10 @@ func (g *Gateway) newMessage(u core.User, e core.Inbound, now time.Time) core.Ne
 	text := strings.ReplaceAll(strings.ToValidUTF8(e.Text, "\uFFFD"), "\x00", "")
 	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: g.Tokens.Count(text),
 		Attachments: e.Attachments, Quote: e.Quote, ForwardedFrom: e.ForwardedFrom, SentAt: e.SentAt,
-		Solo: e.Solo, Request: e.Request, Tainted: e.Tainted || e.Program && !e.Own, Place: e.Address.Place}
+		Solo: e.Solo, Request: e.Request, Tainted: e.Tainted || e.Program && !e.Own, Place: e.Address.Place, Speaker: speaker(e)}
+	if g := e.Group; g != nil {
+		m.Tainted = m.Tainted || g.Program
+	}
 	if e.ToolCallID != "" {
 		m.Role, m.ToolCallID = core.RoleTool, e.ToolCallID
 	}

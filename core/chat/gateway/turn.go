@@ -77,7 +77,7 @@ func (g *Gateway) takeTurn(ctx context.Context, ref store.JobRef) {
 	var t *core.Turn
 	var put *store.Postponed
 	if err == nil {
-		t, put, err = g.Store.ClaimTurn(ctx, ref, g.Jobs.Claim(), g.budget(u.Settings, now))
+		t, put, err = g.Store.ClaimTurn(ctx, ref, g.Jobs.Claim(), g.budget(u, now))
 		g.uncertain(ref.User, err)
 	}
 	if err != nil || t == nil {
@@ -288,6 +288,7 @@ func (g *Gateway) reply(t *core.Turn, u core.User, p store.Prompt, a core.Answer
 		parts := append(g.written(g.language(u.Settings), last, t.Address.Channel),
 			g.files(last.Attachments, t.Address.Channel)...)
 		r.Deliveries = []core.NewDelivery{{To: t.Address, Identity: t.Identity, Kind: core.DeliverReply, Parts: parts}}
+		replyTo(t.Reply, r.Deliveries)
 		r.Speak = a.Question == nil && g.speaks(u, p, t.Address.Channel)
 	}
 	return r

@@ -16,6 +16,7 @@ import (
 // Names of parts. partMessages is all but the head.
 const (
 	partThread   = "thread"
+	partGroup    = "group"
 	partUser     = "user"
 	partThemes   = "themes"
 	partDays     = "days"

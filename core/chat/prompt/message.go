@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -70,8 +71,11 @@ func (v *view) newRaw(m *core.Message) raw {
 // around returns the texts before and after that of a user message: the quote that it replies to, and the delimiters of
 // forwarded words. Their author cannot close the delimiters, because the nonce is not known before.
 func (v *view) around(m *core.Message) (before, after string) {
+	if m.Speaker != nil {
+		before = "<" + v.fence("speaker") + " " + strconv.FormatInt(m.Speaker.Number, 10) + " " + v.name(m.Speaker.Name) + ">\n"
+	}
 	if m.Quote != nil {
-		before = v.quote(m.Quote)
+		before += v.quote(m.Quote)
 	}
 	if m.Text == core.ContinueCommand && m.ForwardedFrom == "" {
 		after = "\n" + goOn
@@ -183,6 +187,9 @@ func (v *view) content(r *raw, short int) string {
 	text := r.Text
 	if short > 0 && short < r.text {
 		text = v.cut(r, short)
+	}
+	if r.Speaker != nil { // an answer may have shown the mark, which nobody may write
+		text = strings.ReplaceAll(text, v.fence("speaker"), "speaker")
 	}
 	return r.before + text + r.after
 }

@@ -41,7 +41,16 @@ type aboutUser struct {
 // AboutUser returns the part that tells the model whom it talks to, in which language and zone, and the date at the
 // start of the epoch. An empty name or language is left out.
 func AboutUser(name, language string, zone *time.Location, now time.Time) Static {
-	n := aboutUser{"the user", text.OneLine(name), language, zone.String(), now.In(zone).Format("Monday 2 January 2006")}
+	return about("the user", name, language, zone, now)
+}
+
+// AboutGroup returns the same part of a prompt of a group.
+func AboutGroup(name, language string, zone *time.Location, now time.Time) Static {
+	return about("the group", name, language, zone, now)
+}
+
+func about(is, name, language string, zone *time.Location, now time.Time) Static {
+	n := aboutUser{is, text.OneLine(name), language, zone.String(), now.In(zone).Format("Monday 2 January 2006")}
 	line := core.DataLine(n)
 	return Static{Name: partUser, Text: core.DataLine([]string{name, language}),
 		Load: func() (string, bool, error) { return line, false, nil }}

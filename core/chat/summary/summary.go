@@ -43,7 +43,7 @@ type Settings struct {
 	MaxOutput    int    // tokens that are kept free for its answer
 	Model        string // its name, where it does not name itself
 	Limit        int    // of its answer; 0: none
-	TokensPerDay int    // 0: no limit
+	TokensPerDay core.DailyTokens
 	Config       string // identifies the configuration of Model
 	PostForward  string // home, all or off
 	PostMin      int    // fewest messages of a day that is posted
@@ -262,10 +262,10 @@ var errTooLarge = errors.New("the day is larger than limits.tokens_per_day")
 
 // reserve reserves the tokens of the calls in the day's budget.
 func (s *Summarizer) reserve(ctx context.Context, w *work) error {
-	if s.Settings.TokensPerDay <= 0 {
+	n, limit := s.Settings.MaxOutput+500, s.Settings.TokensPerDay.Of(w.user)
+	if limit <= 0 {
 		return nil
 	}
-	n, limit := s.Settings.MaxOutput+500, s.Settings.TokensPerDay
 	for _, m := range w.messages {
 		n += m.Tokens*5/4 + 32 // an estimate of its line in a request
 	}

@@ -473,7 +473,7 @@ func TestTranscript_eachMessageIsOneLine(t *testing.T) {
 func TestBudget_putsASummaryOff(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
-	n.sum.Settings.TokensPerDay = 1700
+	n.sum.Settings.TokensPerDay.Person = 1700
 	n.model.Script(func(core.ModelRequest) llmtest.Reply {
 		return llmtest.Reply{Text: "## Summary\nx [#1]", Usage: &core.Usage{Prompt: 900, Completion: 100}}
 	})

@@ -101,7 +101,7 @@ func (s *scan) context(ctx context.Context, hits []search.Hit) error {
 	byID := make(map[core.MessageID]search.Beside, len(loaded))
 	for id, m := range loaded {
 		if !shown[id] {
-			byID[id] = search.Beside{Message: id, Role: m.Role, Foreign: m.Foreign(),
+			byID[id] = search.Beside{Message: id, Role: m.Role, Foreign: m.Foreign(), Speaker: m.Speaker,
 				Snippet: s.Analyzer.snippet(m.Text, s.rank.words, s.Settings.Context)}
 		}
 	}

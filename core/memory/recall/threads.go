@@ -186,7 +186,7 @@ func (s *threadSearch) passes(m core.Message) bool {
 }
 
 func (s *threadSearch) beside(m core.Message) search.Beside {
-	return search.Beside{Message: m.ID, Role: m.Role, Snippet: m.Text, Foreign: m.Foreign()}
+	return search.Beside{Message: m.ID, Role: m.Role, Snippet: m.Text, Foreign: m.Foreign(), Speaker: m.Speaker}
 }
 
 // best returns the best matches: those of named days first, then those of rare words, then the newest.

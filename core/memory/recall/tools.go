@@ -389,6 +389,7 @@ type gotMessage struct {
 	Channel string         `json:"channel"`
 	Foreign bool           `json:"foreign,omitempty"` // it holds words that the user did not write
 	Task    bool           `json:"task,omitempty"`    // the text of a due task, not typed then
+	Speaker string         `json:"speaker,omitempty"` // in a group: the number and the name of its writer
 }
 
 type gotRange struct {
@@ -443,7 +444,8 @@ func (t getTool) message(ctx context.Context, use core.ToolUse, id core.MessageI
 }
 
 func got(m core.Message, location *time.Location) gotMessage {
-	return gotMessage{m.ID, m.Role, m.Text, core.Stamp(m.SentAt, location), m.Channel, m.Foreign(), m.Task != nil}
+	return gotMessage{m.ID, m.Role, m.Text, core.Stamp(m.SentAt, location), m.Channel, m.Foreign(), m.Task != nil,
+		m.Speaker.String()}
 }
 
 func (t getTool) summary(ctx context.Context, use core.ToolUse, id core.SegmentID) (core.ToolResult, error) {

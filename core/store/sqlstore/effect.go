@@ -120,7 +120,7 @@ func (t *tx) applyLink(e core.Effect) {
 	case effect.NewLink:
 		t.newLink(e.Code)
 	case effect.NewConnect:
-		t.requireUser()
+		t.requirePerson()
 		e.Code.Kind, e.Code.User = effect.CodeConnect, t.user
 		t.putCode(e.Code)
 	case effect.NewWebLink:

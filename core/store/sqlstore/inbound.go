@@ -77,7 +77,7 @@ func (s *Store) Append(ctx context.Context, a store.Append) (store.Appended, err
 			out.Messages = append(out.Messages, t.appendNew(a, n, how[n], &to, out.Turn))
 		}
 		t.recordUse(to, a)
-		if a.Paused {
+		if a.Paused || a.Heard {
 			return
 		}
 		t.wantTurn(a, to, out)
@@ -87,7 +87,10 @@ func (s *Store) Append(ctx context.Context, a store.Append) (store.Appended, err
 
 // appendNew stores the nth message with its event and its decision, if any.
 func (t *tx) appendNew(a store.Append, n int, how admission, to *route, turn *core.Turn) core.MessageID {
-	id, withDay := t.appendOne(a.Messages[n], a.Events[n], to, turn)
+	if a.Heard {
+		to.last = nextPosition(to.last, a.Now)
+	}
+	id, withDay := t.appendOne(a.Messages[n], a.Events[n], to, turn, a.Heard)
 	t.keep(a.Events[n], how, id, "done", withDay && a.Messages[n].Day.End.After(a.Now), a.Now)
 	d := a.Messages[n].Decides
 	if d == nil {
@@ -181,7 +184,7 @@ func readRoute(a store.Append, r *route) Statement {
 // them: the thread is idle, nothing else waits and the budget allows it.
 func (t *tx) claimNow(a store.Append, to route, fresh []int) (*core.Turn, *store.Postponed) {
 	solo := slices.ContainsFunc(fresh, func(n int) bool { return a.Messages[n].Solo })
-	if a.Claim == nil || a.Paused || t.merging || a.RunAt.After(a.Claim.Now) || to.head.id != 0 ||
+	if a.Claim == nil || a.Paused || a.Heard || t.merging || a.RunAt.After(a.Claim.Now) || to.head.id != 0 ||
 		to.pending || solo && len(fresh) > 1 {
 		return nil, nil
 	}
@@ -194,11 +197,14 @@ func (t *tx) claimNow(a store.Append, to route, fresh []int) (*core.Turn, *store
 		Reserved: b.Reserve, Solo: solo}, nil
 }
 
-// appendOne stores one message, as the next input of turn if that is not nil. It reports whether raw payloads are
-// removed with the message's day.
-func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route,
-	turn *core.Turn) (id core.MessageID, withDay bool) {
+// appendOne stores one message, as the next input of turn if that is not nil, or at the last position if no turn is to
+// read it. It reports whether raw payloads are removed with the message's day.
+func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route, turn *core.Turn,
+	heard bool) (id core.MessageID, withDay bool) {
 	p := place{thread: to.thread, identity: to.identity.ID, channel: to.identity.Address.Channel}
+	if heard {
+		p.position = to.last
+	}
 	if to.mode == core.ModeContinuous && m.Kind == core.KindChat {
 		p.segment, withDay = t.segment(to, m)
 	}
@@ -209,6 +215,9 @@ func (t *tx) appendOne(m core.NewMessage, e core.Inbound, to *route,
 	id = t.insert(m, p)
 	if turn != nil {
 		turn.Inputs, turn.Event, turn.Address.Place = append(turn.Inputs, id), e.EventID, m.Place
+		if m.Speaker != nil {
+			turn.Reply = e.NativeID
+		}
 	}
 	t.refer(to.identity.ID, e.NativeID, id)
 	t.fetchJobs(id, e, m)

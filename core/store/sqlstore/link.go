@@ -139,6 +139,7 @@ func (t *tx) wrongLink(a core.Address, now time.Time) {
 
 // newLink stores a user's linking code and replaces the last one.
 func (t *tx) newLink(c effect.Code) {
+	t.refuseGroup()
 	t.dropCodes(t.user, effect.CodeLink, "")
 	c.Kind, c.User = effect.CodeLink, t.user
 	t.putCode(c)
@@ -146,6 +147,7 @@ func (t *tx) newLink(c effect.Code) {
 
 // useLink uses a code at an address of the user.
 func (t *tx) useLink(e effect.UseLink) {
+	t.refuseGroup()
 	i := rowOf(t, scanIdentity, `SELECT `+identityColumns+
 		` FROM identities i WHERE user_id = $1 AND id = $2 AND detached = 0`, t.user, e.Identity)
 	c, err := validCode(t, effect.CodeLink, e.Hash, e.At)
@@ -179,6 +181,7 @@ func (t *tx) acceptLink(e effect.AcceptLink) {
 
 // unlink detaches an identity. Its messages still refer to it.
 func (t *tx) unlink(id core.IdentityID) {
+	t.refuseGroup()
 	t.execOr(core.ErrNotFound, `DELETE FROM addresses WHERE user_id = $1 AND identity_id = $2`, t.user, id)
 	t.exec(`UPDATE identities SET detached = 1, thread_id = 0 WHERE user_id = $1 AND id = $2`, t.user, id)
 	// Sessions that were signed in through it end, and those of unknown origin.

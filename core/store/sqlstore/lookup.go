@@ -135,7 +135,7 @@ func (s *Store) PutCode(ctx context.Context, c effect.Code) error {
 	}
 	if c.Kind == effect.CodeConnect || c.Kind == effect.CodeConsent {
 		return s.update(ctx, "put code", c.User, func(t *tx) {
-			t.requireUser()
+			t.requirePerson()
 			t.putCode(c)
 		})
 	}
@@ -150,15 +150,15 @@ func (s *Store) PutCode(ctx context.Context, c effect.Code) error {
 
 func (t *tx) putCode(c effect.Code) {
 	t.exec(`INSERT INTO tokens (kind, hash, user_id) VALUES ($1, $2, $3)`, string(c.Kind), c.Hash, c.User)
-	t.exec(`INSERT INTO codes (user_id, kind, hash, hint, channel, account, external, name, created_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, c.User, string(c.Kind), c.Hash, c.Hint, c.Address.Channel, c.Address.Account, c.Address.External, c.Name, ms(c.Created), ms(c.Expires))
+	t.exec(`INSERT INTO codes (user_id, kind, hash, hint, channel, account, external, name, created_at, expires_at, grouped)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`, c.User, string(c.Kind), c.Hash, c.Hint, c.Address.Channel, c.Address.Account, c.Address.External, c.Name, ms(c.Created), ms(c.Expires), flag(c.Group))
 }
 
-const codeColumns = `kind, hash, hint, user_id, channel, account, external, name, created_at, expires_at`
+const codeColumns = `kind, hash, hint, user_id, channel, account, external, name, created_at, expires_at, grouped`
 
 func scanCode(row scanner) (c effect.Code, err error) {
 	return c, found(row.Scan(&c.Kind, &c.Hash, &c.Hint, &c.User, &c.Address.Channel, &c.Address.Account,
-		&c.Address.External, &c.Name, asTime(&c.Created), asTime(&c.Expires)))
+		&c.Address.External, &c.Name, asTime(&c.Created), asTime(&c.Expires), &c.Group))
 }
 
 // Codes lists valid codes of a kind, oldest first.

@@ -15,6 +15,7 @@ import (
 
 // addItem adds a memory item, unless an active one states the same.
 func (t *tx) addItem(e effect.AddItem) {
+	t.refuseGroup()
 	i := e.Item
 	if i.ID == 0 {
 		i.ID = core.ItemID(t.nextID())

@@ -41,6 +41,12 @@ func (t *tx) askMerge(m store.Merge) (id store.MergeID) {
 		t.fail(core.ErrRefused)
 		return 0
 	}
+	for _, user := range []core.UserID{m.From, m.Into} {
+		if valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM users WHERE id = $1 AND role = 'group')`, user) {
+			t.fail(core.ErrRefused)
+			return 0
+		}
+	}
 	t.asUser(0, func(zero *tx) {
 		id = store.MergeID(zero.nextID())
 		zero.exec(`INSERT INTO merges (id, from_user, into_user, identity_id, phase, asked_at) VALUES ($1, $2, $3, $4, 'asked', $5)`,

@@ -123,7 +123,7 @@ func (m *merger) moveAddresses(now time.Time) {
 	m.exec(`UPDATE merges SET phase = 'done' WHERE from_user = into_user AND phase = 'asked'`)
 }
 
-const codeRest = `kind, hash, hint, channel, account, external, name, created_at, expires_at`
+const codeRest = `kind, hash, hint, channel, account, external, name, created_at, expires_at, grouped`
 
 // moveJobs gives the jobs of the source user to the target user under their new ids. Embeddings are requested again,
 // messages that only wait for a turn get one, and notifications end with their sessions.

@@ -26,6 +26,7 @@ type extra struct {
 	Early     core.Finish       `json:"unfinished,omitempty"`
 	Quoted    core.MessageID    `json:"quoted,omitempty"` // the message of Quote
 	Place     string            `json:"place,omitempty"`
+	Speaker   *core.Speaker     `json:"speaker,omitempty"`
 }
 
 // quotedBy returns the message that a quote is of; 0: it is not known.
@@ -55,6 +56,9 @@ const insertMessage = `INSERT INTO messages (user_id, id, thread_id, segment_id,
 // insert stores a message under the user's next number.
 func (t *tx) insert(m core.NewMessage, p place) core.MessageID {
 	id := t.nextMessage()
+	if m.Speaker != nil {
+		m.Speaker = t.speaker(*m.Speaker, id)
+	}
 	shown := p.position
 	if shown == 0 {
 		shown = m.SentAt.UnixMicro()
@@ -71,7 +75,8 @@ func (t *tx) insert(m core.NewMessage, p place) core.MessageID {
 // extraText returns the stored extra of a new message.
 func extraText(m core.NewMessage) string {
 	e := extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request,
-		m.Decides, nil, m.Tainted, m.Task, m.Answers, m.Own, m.Unfinished, quotedBy(m.Quote), m.Place}
+		m.Decides, nil, m.Tainted, m.Task, m.Answers, m.Own, m.Unfinished, quotedBy(m.Quote), m.Place,
+		m.Speaker}
 	if e.empty() {
 		return "{}"
 	}
@@ -104,13 +109,14 @@ func solo(m core.NewMessage) int64 {
 // extraOf returns the extra of a stored message.
 func extraOf(m core.Message) extra {
 	return extra{m.ToolCalls, m.ToolCallID, m.ToolName, m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request,
-		m.Decides, m.News, m.Tainted, m.Task, m.Answers, m.Own, m.Unfinished, quotedBy(m.Quote), m.Place}
+		m.Decides, m.News, m.Tainted, m.Task, m.Answers, m.Own, m.Unfinished, quotedBy(m.Quote), m.Place,
+		m.Speaker}
 }
 
 func (e extra) empty() bool {
 	return e.Calls == nil && e.CallID == "" && e.Tool == "" && e.Files == nil && e.Quote == nil && e.Forwarded == "" &&
 		e.Request == nil && e.Decides == nil && !e.Tainted && e.Task == nil && e.Answers == "" && !e.Own &&
-		e.Early == "" && e.Place == ""
+		e.Early == "" && e.Place == "" && e.Speaker == nil
 }
 
 func scanMessage(row scanner) (core.Message, error) {
@@ -146,7 +152,7 @@ func setExtra(m *core.Message, x string) error {
 	m.ToolCalls, m.ToolCallID, m.ToolName = e.Calls, e.CallID, e.Tool
 	m.Attachments, m.Quote, m.ForwardedFrom, m.Outside, m.Request, m.Decides, m.News, m.Tainted = e.Files, e.Quote,
 		e.Forwarded, e.Outside, e.Request, e.Decides, e.News, e.Tainted
-	m.Task, m.Answers, m.Own, m.Unfinished, m.Place = e.Task, e.Answers, e.Own, e.Early, e.Place
+	m.Task, m.Answers, m.Own, m.Unfinished, m.Place, m.Speaker = e.Task, e.Answers, e.Own, e.Early, e.Place, e.Speaker
 	if m.Quote != nil {
 		m.Quote.Message = e.Quoted
 	}

@@ -106,8 +106,13 @@ func (s *Store) AddIdentity(ctx context.Context, i core.Identity) (core.Identity
 	return i, err
 }
 
-// addIdentity attaches an address to the user. It fails with taken if the address has a user.
+// addIdentity attaches an address to the user. It fails with taken if the address has a user, and with core.ErrRefused
+// for a group, whose only address is that of its chat.
 func (t *tx) addIdentity(i core.Identity, taken error) core.IdentityID {
+	if t.role == string(core.RoleGroup) && valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM identities WHERE user_id = $1)`, t.user) {
+		t.fail(core.ErrRefused)
+		return 0
+	}
 	id := core.IdentityID(t.nextID())
 	t.execOr(taken, `INSERT INTO addresses (channel, account, external, user_id, identity_id) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (channel, account, external) DO NOTHING`, i.Address.Channel, i.Address.Account,
@@ -268,12 +273,18 @@ func (t *tx) approve(e effect.Approve, out *store.Noted) {
 
 // approved returns the user for an approved address, and creates one if need be.
 func (t *tx) approved(e effect.Approve, c effect.Code) (id core.UserID) {
+	made := core.User{Name: cmp.Or(e.Name, c.Name), Role: core.RoleMember, CreatedAt: e.At}
+	if c.Group {
+		made.Role, made.Settings = core.RoleGroup, core.Settings{Summaries: "off", Zone: t.ownSettings().Zone,
+			Language: t.ownSettings().Language}
+	}
+	if e.User != 0 && c.Group {
+		t.fail(core.ErrRefused)
+	}
 	if e.User != 0 {
 		return e.User
 	}
-	t.asUser(0, func(zero *tx) {
-		id = zero.addUser(core.User{Name: cmp.Or(e.Name, c.Name), Role: core.RoleMember, CreatedAt: e.At})
-	})
+	t.asUser(0, func(zero *tx) { id = zero.addUser(made) })
 	return id
 }
 

@@ -117,7 +117,7 @@ func (t *tx) instruct(f store.FirePlan) core.MessageID {
 		return 0
 	}
 	f.Instruction.Place = t.spotOf(to.identity.ID, askedPlan, int64(f.Run.Plan))
-	id, _ := t.appendOne(*f.Instruction, core.Inbound{}, &to, nil)
+	id, _ := t.appendOne(*f.Instruction, core.Inbound{}, &to, nil, false)
 	t.wantTurn(a, to, store.Appended{})
 	return id
 }

@@ -29,7 +29,7 @@ func (s *Store) ServiceGrants(ctx context.Context, user core.UserID) ([]store.Se
 // PutServiceGrant stores a new grant; see store.ServiceStore.
 func (s *Store) PutServiceGrant(ctx context.Context, g store.ServiceGrant) (store.ServiceGrant, error) {
 	err := s.update(ctx, "put grant", g.User, func(t *tx) {
-		t.requireUser()
+		t.requirePerson()
 		g.ID, g.Version = t.nextID(), 0
 		t.exec(`DELETE FROM mcp_grants WHERE user_id = $1 AND service = $2`, t.user, g.Service)
 		t.exec(`INSERT INTO mcp_grants (user_id, service, id, sealed, expires_at, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,

@@ -15,14 +15,23 @@ import (
 
 // newWebLink stores a code that signs the user in to the web page.
 func (t *tx) newWebLink(c effect.Code) {
-	t.requireUser()
+	t.requirePerson()
 	c.Kind, c.User = effect.CodeWeb, t.user
 	t.putCode(c)
 }
 
-// requireUser fails with core.ErrNotFound for strangers and for merged users.
-func (t *tx) requireUser() {
+// requirePerson fails with core.ErrNotFound for strangers and for merged users, and with core.ErrRefused for a group,
+// which nobody signs in as and which has nothing of a person.
+func (t *tx) requirePerson() {
+	t.refuseGroup()
 	rowOf(t, scanUser, `SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0 AND role <> 'none'`, t.user)
+}
+
+// refuseGroup fails with core.ErrRefused for a group.
+func (t *tx) refuseGroup() {
+	if t.role == string(core.RoleGroup) {
+		t.fail(core.ErrRefused)
+	}
 }
 
 // sharedID returns an id that is unique among all users. It locks user 0, after which no other user may be locked.
@@ -62,6 +71,7 @@ func (s *Store) SignIn(ctx context.Context, codeHash string, n store.Session, no
 // signIn stores a session of n.User; core.ErrChanged if the code belongs to another user by now.
 func (s *Store) signIn(ctx context.Context, codeHash string, n store.Session, now time.Time) (id int64, err error) {
 	err = s.update(ctx, "use code", n.User, func(t *tx) {
+		t.refuseGroup()
 		c := t.useCode(effect.CodeWeb, codeHash, now)
 		if c.User != t.user {
 			t.fail(core.ErrChanged)
@@ -155,7 +165,7 @@ func (s *Store) AddAPIKey(ctx context.Context, k core.APIKey) (core.APIKey, erro
 
 // addKey stores a key of the user and returns its id.
 func (t *tx) addKey(k core.APIKey) int64 {
-	t.requireUser()
+	t.requirePerson()
 	id := t.sharedID()
 	t.did(audit.KeyMade, "key", id)
 	t.putToken(tokenKey, k.Hash, id)
@@ -211,7 +221,7 @@ func (t *tx) revokeKey(id int64) {
 func (s *Store) AddAgentKey(ctx context.Context, k store.AgentKey,
 	seal func(id int64) (string, error)) (store.AgentKey, error) {
 	err := s.update(ctx, "add agent key", k.User, func(t *tx) {
-		rowOf(t, scanUser, `SELECT `+userColumns+` FROM users WHERE id = $1 AND id > 0`, k.User)
+		t.requirePerson()
 		k.ID = t.sharedID()
 		if t.err != nil {
 			return

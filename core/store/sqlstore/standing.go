@@ -31,6 +31,7 @@ func instructionsOf(q reader, user core.UserID) ([]core.Instruction, error) {
 
 // addInstruction adds an instruction that does not exist yet, if there is room.
 func (t *tx) addInstruction(e effect.AddInstruction) {
+	t.refuseGroup()
 	same := valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM standing WHERE user_id = $1 AND digest = $2)`, t.user, e.Digest)
 	if same {
 		return

@@ -132,6 +132,8 @@ func tablesOfConversation() []Table {
 		owned(Table{Name: "summaries", Export: "summaries.jsonl", Forget: ForgetMade, Row: "segment_id",
 			Words: []string{"body"}, Refs: refs("segment_id", "segments"), Plain: []string{"label", "covers", "model", "usage"},
 			Merge: MergeCopied}),
+		owned(Table{Name: "speakers", Export: "- messages name who wrote them", Forget: ForgetNone, Row: "id", Words: []string{"name"},
+			Loose: []string{"last_message"}, Plain: []string{"key"}, Merge: MergeEnded}),
 		owned(Table{Name: "loops", Export: "loops.jsonl", Forget: ForgetMade, Row: "id", Words: []string{"body"},
 			Plain: []string{"state", "sources"}, Merge: MergeCopied}),
 		owned(Table{Name: "turns", Export: "- prompts are made of the rest", Forget: ForgetMade, Row: "id",

@@ -202,10 +202,13 @@ func (t *tx) addressTurn(turn *core.Turn) {
 		t.user, turn.Identity)
 	turn.Address = i.Address
 	if len(turn.Inputs) > 0 {
-		var s spot
-		t.find(columns{&turn.Event, asJSON(&s)}, `SELECT COALESCE((SELECT e.event_id FROM events e WHERE e.user_id = $1 AND e.message_id = $2 LIMIT 1), ''), `+placeColumn+` FROM messages WHERE user_id = $1 AND id = $2`,
+		var x struct {
+			spot
+			Speaker core.Speaker `json:"speaker"`
+		}
+		t.find(columns{&turn.Event, asJSON(&x)}, `SELECT COALESCE((SELECT e.event_id FROM events e WHERE e.user_id = $1 AND e.message_id = $2 LIMIT 1), ''), extra FROM messages WHERE user_id = $1 AND id = $2`,
 			t.user, slices.Max(turn.Inputs))
-		turn.Address.Place = s.Place
+		turn.Address.Place, turn.Reply = x.Place, x.Speaker.Native
 	}
 }
 

@@ -1,0 +1,124 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/store"
+	"github.com/everthread/everthread/core/text"
+	"github.com/everthread/everthread/core/trust"
+)
+
+// Groups say how the assistant takes part in group chats. The zero value: it is silent there.
+type Groups struct {
+	Enabled   bool
+	AnswerAll bool // it answers every message, not only those that address it
+	Mentions  bool // it keeps only messages that address it
+}
+
+// fromGroup receives events of a group chat, a user of its own. Where groups are off, and in a chat of a person that
+// became a group, nothing is stored.
+func (g *Gateway) fromGroup(ctx context.Context, in []core.Inbound, now time.Time) error {
+	e := in[0]
+	i, u, err := g.identify(ctx, e)
+	switch {
+	case err != nil && !errors.Is(err, core.ErrNotFound):
+		return err
+	case !g.Settings.Groups.Enabled || err == nil && !u.Group():
+		return g.silent(ctx, e, now)
+	case err != nil:
+		return g.newGroup(ctx, in)
+	}
+	i.Address.Place = e.Address.Place
+	switch e.Kind {
+	case core.InGroup: // it was added again
+		e.Kind = core.InUnblocked
+		return g.fromUser(ctx, u, i, []core.Inbound{e}, now)
+	case core.InMessage, core.InEdit:
+		if in = g.heard(in); len(in) == 0 {
+			return nil
+		}
+	}
+	for n := range in {
+		if err := g.quote(ctx, u, i, in[n].Quote); err != nil {
+			return err
+		}
+	}
+	return g.fromUser(ctx, u, i, in, now)
+}
+
+// newGroup has People decide about a group that nobody approved yet. What is said there is not kept.
+func (g *Gateway) newGroup(ctx context.Context, in []core.Inbound) error {
+	for n, e := range in {
+		if e.Kind != core.InGroup && !(e.Kind == core.InMessage && (g.addressed(e) || commands(e))) {
+			continue
+		}
+		known, err := g.People.Group(ctx, e)
+		if err != nil {
+			return err
+		}
+		if known {
+			return g.receiveAll(ctx, in[n:])
+		}
+	}
+	return nil
+}
+
+// silent explains in a group without answers, when the assistant is added and on /help, that it has none.
+func (g *Gateway) silent(ctx context.Context, e core.Inbound, now time.Time) error {
+	word, _, _ := strings.Cut(e.Text, " ")
+	if e.Kind != core.InGroup && (e.Kind != core.InMessage || word != "/help" && word != "!help") {
+		return nil
+	}
+	e.Text, e.Raw, e.Attachments, e.Quote = "", nil, nil, nil
+	return g.inGroup(ctx, e, now)
+}
+
+// heard returns the events of a group that are kept.
+func (g *Gateway) heard(in []core.Inbound) (out []core.Inbound) {
+	for _, e := range in {
+		if !g.Settings.Groups.Mentions || g.addressed(e) || commands(e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// addressed reports whether an event is to be answered. In a direct chat every one is; in a group those of people who
+// address the assistant.
+func (g *Gateway) addressed(e core.Inbound) bool {
+	if e.Group == nil {
+		return true
+	}
+	return !e.Group.Program && e.ForwardedFrom == "" && (e.Group.Addressed || g.Settings.Groups.AnswerAll)
+}
+
+// speakerName bounds the name of a member of a group, in characters.
+const speakerName = 64
+
+// speaker returns who wrote an event of a group; nil: the event is of a direct chat.
+func speaker(e core.Inbound) *core.Speaker {
+	if e.Group == nil {
+		return nil
+	}
+	name := text.Within(trust.Line(strings.ToValidUTF8(e.Name, "")), speakerName)
+	return &core.Speaker{Name: cmp.Or(name, "?"), Key: e.Group.Speaker, Native: e.NativeID}
+}
+
+// replyTo makes the first part of each delivery a reply to a message of a group.
+func replyTo(native string, ds []core.NewDelivery) {
+	for n := range ds {
+		if native != "" && len(ds[n].Parts) > 0 {
+			ds[n].Parts[0].Reply = native
+		}
+	}
+}
+
+// hear makes an Append store what nobody is to answer: it gets its place in the thread at once.
+func (g *Gateway) hear(a *store.Append) {
+	a.Heard = len(a.Events) > 0 && !g.addressed(a.Events[len(a.Events)-1])
+}

@@ -1,0 +1,27 @@
+package sqlstore
+
+import (
+	"context"
+
+	"github.com/everthread/everthread/core"
+)
+
+// speaker returns who wrote a message of a group, with their number, and notes that it is their newest.
+func (t *tx) speaker(s core.Speaker, message core.MessageID) *core.Speaker {
+	if t.find(&s.Number, `UPDATE speakers SET name = $3, last_message = $4 WHERE user_id = $1 AND key = $2 RETURNING id`,
+		t.user, s.Key, s.Name, message) {
+		return &s
+	}
+	t.get(&s.Number, `INSERT INTO speakers (user_id, id, key, name, last_message)
+		SELECT CAST($1 AS bigint), COALESCE(MAX(id), 0) + 1, CAST($2 AS text), CAST($3 AS text), CAST($4 AS bigint) FROM speakers WHERE user_id = $1 RETURNING id`,
+		t.user, s.Key, s.Name, message)
+	return &s
+}
+
+// Speaker returns a member of a group; see store.SpeakerStore.
+func (s *Store) Speaker(ctx context.Context, group core.UserID, key string) (number int64, last core.MessageID,
+	err error) {
+	err = s.one(ctx).row(`SELECT id, last_message FROM speakers WHERE user_id = $1 AND key = $2`, group, key).Scan(&number,
+		&last)
+	return number, last, found(err)
+}
