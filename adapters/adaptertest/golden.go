@@ -88,6 +88,9 @@ func Dump(in core.Inbound) string {
 	line("name", in.Name)
 	line("language", in.Language)
 	line("text", in.Text)
+	if in.Group != nil {
+		line("group", compact(in.Group))
+	}
 	if in.Tainted {
 		line("tainted", "true")
 	}

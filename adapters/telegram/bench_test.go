@@ -35,7 +35,7 @@ func BenchmarkNormalise(b *testing.B) {
 	raw := []byte(strings.Replace(hello, `"text":"hello"`, `"text":`+strconv.Quote(strings.Repeat("some words ", 20)), 1))
 	b.ReportAllocs()
 	for b.Loop() {
-		normalise("999", raw, time.Time{})
+		normalise(self{account: "999", name: "test_bot"}, raw, time.Time{})
 	}
 }
 

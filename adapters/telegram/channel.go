@@ -18,6 +18,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-telegram/bot/models"
@@ -69,6 +70,8 @@ type Channel struct {
 	log     *zap.Logger
 	now     func() time.Time
 	flood   flood
+	// username is the bot's name as a string, once it is known.
+	username atomic.Value
 }
 
 // New checks opts and returns the channel. It does not use the network. The
@@ -135,6 +138,7 @@ func (c *Channel) start(ctx context.Context) error {
 	if err := c.retry(ctx, "getMe", struct{}{}, &me); err != nil {
 		return err
 	}
+	c.username.Store(me.Username)
 	c.announce(ctx)
 	if err := c.route(ctx); err != nil {
 		return err

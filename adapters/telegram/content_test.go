@@ -14,7 +14,7 @@ func received(t *testing.T, fields string) core.Inbound {
 	t.Helper()
 	raw := fmt.Sprintf(`{"update_id":1,"message":{"message_id":5,"date":1790000000,"from":{"id":7,"is_bot":false,
 		"first_name":"Ada"},"chat":{"id":7,"type":"private"},%s}}`, fields)
-	in, u := normalise("999", []byte(raw), time.Unix(1790000999, 0))
+	in, u := normalise(self{account: "999", name: "test_bot"}, []byte(raw), time.Unix(1790000999, 0))
 	if u == nil {
 		t.Fatalf("%s: cannot be decoded", fields)
 	}

@@ -19,8 +19,8 @@ import (
 
 // normalise turns one update into an Inbound of the bot account. It also returns the decoded update, or nil. It accepts
 // any bytes; unknown updates are core.InUnsupported. The event id of an update is the same for each repeat.
-func normalise(account string, raw []byte, now time.Time) (core.Inbound, *models.Update) {
-	in := core.Inbound{Address: core.Address{Channel: Name, Account: account}, Kind: core.InUnsupported,
+func normalise(bot self, raw []byte, now time.Time) (core.Inbound, *models.Update) {
+	in := core.Inbound{Address: core.Address{Channel: Name, Account: bot.account}, Kind: core.InUnsupported,
 		ReceivedAt: now, Raw: raw}
 	raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 	var u models.Update
@@ -34,9 +34,9 @@ func normalise(account string, raw []byte, now time.Time) (core.Inbound, *models
 	}
 	switch {
 	case u.Message != nil:
-		message(&in, u.Message, raw)
+		message(&in, u.Message, raw, bot)
 	case u.EditedMessage != nil:
-		edited(&in, u.EditedMessage, raw)
+		edited(&in, u.EditedMessage, raw, bot)
 	case u.CallbackQuery != nil:
 		callback(&in, u.CallbackQuery)
 	case u.MyChatMember != nil:
@@ -78,14 +78,20 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// message fills in a new message. Only messages of people in direct chats are accepted.
-func message(in *core.Inbound, m *models.Message, raw []byte) {
+// message fills in a new message of a direct chat or of a group.
+func message(in *core.Inbound, m *models.Message, raw []byte, bot self) {
 	in.EventID = fmt.Sprintf("%d:%d", m.Chat.ID, m.ID)
 	about(in, m.Chat, m.From)
 	in.Address.Place = topic(m)
 	in.NativeID = strconv.Itoa(m.ID)
 	in.SentAt = unix(m.Date)
-	if !fromPerson(m) {
+	if isGroup(m.Chat) {
+		inGroup(in, m, bot)
+		if m.MigrateToChatID != 0 {
+			in.Kind, in.Target = core.InMoved, strconv.FormatInt(m.MigrateToChatID, 10)
+			return
+		}
+	} else if !fromPerson(m) {
 		return
 	}
 	said := content(m)
@@ -95,26 +101,26 @@ func message(in *core.Inbound, m *models.Message, raw []byte) {
 	if said.Text == "" {
 		said = unknown(raw)
 	}
-	said.Text = withoutBotName(said.Text)
-	if m.Chat.Type != models.ChatTypePrivate {
-		if name, _, _ := strings.Cut(said.Text, " "); name == "/help" {
-			in.Kind, in.Text = core.InGroup, name
-		}
-		return
+	if in.Group != nil {
+		said.Text = bot.spoken(said.Text)
+	} else {
+		said.Text = withoutBotName(said.Text)
 	}
 	if said.Text == "" {
 		return
 	}
 	in.Kind = core.InMessage
 	said.Fill(in)
-	in.Quote = quote(m, in.Address.Account)
+	if r := m.ReplyToMessage; r == nil || r.ForumTopicCreated == nil { // the first message of a topic is no words
+		in.Quote = quote(m, in.Address.Account)
+	}
 	in.ForwardedFrom = author(m)
 }
 
 // edited fills in the new text of a message. The service also sends this when only a
 // reaction or a preview changed, which the store detects by the unchanged text.
-func edited(in *core.Inbound, m *models.Message, raw []byte) {
-	message(in, m, raw)
+func edited(in *core.Inbound, m *models.Message, raw []byte, bot self) {
+	message(in, m, raw, bot)
 	in.Edited = in.EventID
 	in.EventID = fmt.Sprintf("%d:%d:%d:%s", m.Chat.ID, m.ID, m.EditDate, digest([]byte(in.Text)))
 	if m.Location != nil { // a live location moved, which is neither an edit nor kept
@@ -254,7 +260,12 @@ func callback(in *core.Inbound, q *models.CallbackQuery) {
 		chat = q.Message.InaccessibleMessage.Chat
 	}
 	about(in, chat, &q.From)
-	if chat.Type == models.ChatTypePrivate && strings.HasPrefix(q.Data, "/") && !q.From.IsBot {
+	if m := q.Message.Message; m != nil && isGroup(m.Chat) {
+		in.Address.External, in.Address.Place = chatAddress(m), ""
+		in.Group = &core.Group{Title: groupTitle(m), Speaker: strconv.FormatInt(q.From.ID, 10), Program: q.From.IsBot, Addressed: true}
+		in.NativeID = ""
+	}
+	if (in.Group != nil || chat.Type == models.ChatTypePrivate) && strings.HasPrefix(q.Data, "/") && !q.From.IsBot {
 		in.Kind = core.InMessage
 		in.Text = q.Data
 	}
@@ -275,8 +286,12 @@ func membership(in *core.Inbound, u *models.ChatMemberUpdated) {
 			in.Kind = core.InUnblocked
 		}
 	case models.ChatTypeGroup, models.ChatTypeSupergroup:
-		if !present(u.OldChatMember.Type) && present(status) {
+		in.Group = &core.Group{Title: u.Chat.Title, Speaker: strconv.FormatInt(u.From.ID, 10)}
+		switch before := present(u.OldChatMember.Type); {
+		case !before && present(status):
 			in.Kind = core.InGroup
+		case before && !present(status):
+			in.Kind = core.InBlocked
 		}
 	}
 }

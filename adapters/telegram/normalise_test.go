@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the wanted output of golden files
 // 999.
 func TestNormalise_golden(t *testing.T) {
 	adaptertest.Golden(t, *update, func(raw []byte) string {
-		in, _ := normalise("999", raw, time.Unix(1790000999, 0))
+		in, _ := normalise(self{account: "999", name: "test_bot"}, raw, time.Unix(1790000999, 0))
 		return adaptertest.Dump(in)
 	})
 }
@@ -31,7 +31,7 @@ func TestNormalise_namesRepeatsAlike(t *testing.T) {
 	edit := strings.Replace(first, `"message":`, `"edited_message":`, 1)
 	other := strings.Replace(edit, `"text":"a"`, `"text":"b"`, 1)
 	id := func(raw string) string {
-		in, _ := normalise("9", []byte(raw), time.Time{})
+		in, _ := normalise(self{account: "9", name: "test_bot"}, []byte(raw), time.Time{})
 		return in.EventID
 	}
 	if id(first) != id(again) {
@@ -45,7 +45,7 @@ func TestNormalise_namesRepeatsAlike(t *testing.T) {
 // Chats that the bot is called from without being in them are not asked for, and not answered.
 func TestNormalise_guest(t *testing.T) {
 	t.Parallel()
-	in, _ := normalise("9", []byte(`{"update_id":3,"guest_message":{"message_id":3,"date":1,"guest_query_id":"q",
+	in, _ := normalise(self{account: "9", name: "test_bot"}, []byte(`{"update_id":3,"guest_message":{"message_id":3,"date":1,"guest_query_id":"q",
 		"text":"@test_bot hi","chat":{"id":-5,"type":"group","title":"g"},"from":{"id":42,"is_bot":false,"first_name":"Ann"}}}`),
 		time.Time{})
 	if in.Kind != core.InUnsupported || in.EventID != "update:3" {
@@ -61,12 +61,12 @@ func TestNormalise_liveLocation(t *testing.T) {
 	t.Parallel()
 	const update = `{"update_id":%d,"%s":{"message_id":5,"date":1,"edit_date":%d,"from":{"id":7,"is_bot":false},
 		"chat":{"id":7,"type":"private"},"location":{"latitude":48.85,"longitude":2.3%d%s}}}`
-	first, _ := normalise("9", fmt.Appendf(nil, update, 1, "message", 0, 0, `,"live_period":3600`), time.Time{})
+	first, _ := normalise(self{account: "9", name: "test_bot"}, fmt.Appendf(nil, update, 1, "message", 0, 0, `,"live_period":3600`), time.Time{})
 	if first.Kind != core.InMessage {
 		t.Errorf("the beginning is %s", first.Kind)
 	}
 	for n, more := range []string{`,"live_period":3600,"heading":5`, `,"live_period":3600`, ``} { // the last one ends it
-		in, _ := normalise("9", fmt.Appendf(nil, update, n+2, "edited_message", n+2, n+2, more), time.Time{})
+		in, _ := normalise(self{account: "9", name: "test_bot"}, fmt.Appendf(nil, update, n+2, "edited_message", n+2, n+2, more), time.Time{})
 		if in.Kind != core.InUnsupported || len(in.Raw) > 0 {
 			t.Errorf("tick %d is %s with %s", n, in.Kind, in.Raw)
 		}
@@ -76,7 +76,7 @@ func TestNormalise_liveLocation(t *testing.T) {
 func FuzzNormalise(f *testing.F) {
 	adaptertest.Seed(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		in, _ := normalise("999", raw, time.Time{})
+		in, _ := normalise(self{account: "999", name: "test_bot"}, raw, time.Time{})
 		if in.EventID == "" || in.Kind == "" || in.Address.Channel != Name {
 			t.Errorf("incomplete: %+v", in)
 		}

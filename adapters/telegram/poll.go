@@ -102,12 +102,12 @@ func (c *Channel) pollFailed(ctx context.Context, err error) error {
 // hand passes a batch to r until it is stored, and returns the next offset. If ctx ends first, the batch stays
 // unconfirmed.
 func (c *Channel) hand(ctx context.Context, r core.Receiver, batch []json.RawMessage, offset int64) int64 {
-	in := make([]core.Inbound, len(batch))
+	in, me := make([]core.Inbound, len(batch)), c.me(ctx)
 	var buttons []string
 	next := offset
 	for i, raw := range batch {
 		var u *models.Update
-		in[i], u = normalise(c.account, raw, c.now())
+		in[i], u = normalise(me, raw, c.now())
 		next = max(next, updateID(raw, u)+1)
 		buttons = appendButton(buttons, u)
 	}
@@ -231,7 +231,7 @@ func (c *Channel) webhook(w http.ResponseWriter, req *http.Request, r core.Recei
 	if !ok {
 		return
 	}
-	in, update := normalise(c.account, body, c.now())
+	in, update := normalise(c.me(req.Context()), body, c.now())
 	if err := r.Receive(req.Context(), in); err != nil {
 		c.log.Error("update not stored", zap.Error(err))
 		http.Error(w, "not stored, try again", http.StatusServiceUnavailable)

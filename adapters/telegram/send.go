@@ -32,7 +32,7 @@ const sendTimeout = 30 * time.Second
 // became. Errors are
 // classified by their code and description.
 func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
-	chat, err := strconv.ParseInt(to.External, 10, 64)
+	chat, place, err := ofAddress(to.External)
 	if err != nil {
 		return core.Receipt{}, &core.Permanent{Err: errors.New("send to telegram: the address is not a chat id")}
 	}
@@ -44,6 +44,9 @@ func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.
 		return core.Receipt{}, err
 	}
 	params := Render(chat, p)
+	if place != 0 {
+		params.MessageThreadID = place
+	}
 	for {
 		var sent struct {
 			ID int64 `json:"message_id"`
@@ -54,6 +57,9 @@ func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.
 		}
 		if has(err, "message is not modified") {
 			return core.Receipt{}, nil
+		}
+		if place != 0 && noTopic(err) { // it is a conversation of its own, which is told nowhere else
+			return core.Receipt{}, &core.Unreachable{Err: fmt.Errorf("send to telegram: the topic is closed or deleted: %w", err)}
 		}
 		if !amend(params, file, err) {
 			return core.Receipt{}, c.classify(err, chat)
@@ -77,12 +83,17 @@ func amend(params *bot.SendMessageParams, file *upload, err error) bool {
 	case params.ReplyParameters != nil && (has(err, "message to be replied not found") ||
 		has(err, "REPLY_MESSAGE_ID_INVALID")):
 		params.ReplyParameters = nil
-	case params.MessageThreadID != 0 && (has(err, "message thread not found") || has(err, "TOPIC_DELETED")):
+	case params.MessageThreadID != 0 && noTopic(err):
 		params.MessageThreadID = 0
 	default:
 		return file.plain(err)
 	}
 	return true
+}
+
+// noTopic reports whether a topic cannot be written to.
+func noTopic(err error) bool {
+	return has(err, "message thread not found") || has(err, "TOPIC_DELETED") || has(err, "TOPIC_CLOSED")
 }
 
 func has(err error, words string) bool {
@@ -258,8 +269,12 @@ func (c *Channel) post(ctx context.Context, params *bot.SendMessageParams, u *up
 const showTimeout = 5 * time.Second
 
 func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
-	params := &bot.SendChatActionParams{ChatID: to.External, Action: models.ChatActionTyping,
-		MessageThreadID: thread(to.Place)}
+	chat, place, err := ofAddress(to.External)
+	if err != nil {
+		return fmt.Errorf("show typing: %w", err)
+	}
+	params := &bot.SendChatActionParams{ChatID: chat, Action: models.ChatActionTyping,
+		MessageThreadID: cmp.Or(place, thread(to.Place))}
 	if err := c.api.call(ctx, showTimeout, "sendChatAction", params, nil); err != nil {
 		return fmt.Errorf("show typing: %w", err)
 	}

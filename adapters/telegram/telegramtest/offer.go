@@ -103,6 +103,13 @@ func chatOf(chat int64) map[string]any {
 	return map[string]any{"id": chat, "type": "private", "first_name": "User" + strconv.FormatInt(chat, 10)}
 }
 
+// Administers makes a person an administrator of a group.
+func (s *Server) Administers(chat, person int64) {
+	s.Lock()
+	defer s.Unlock()
+	s.admins[[2]int64{chat, person}] = true
+}
+
 // LastUpdate returns the id of the last offered update.
 func (s *Server) LastUpdate() int64 {
 	s.Lock()

@@ -38,6 +38,9 @@ func GroupStanding(name string) string {
 
 // group answers a command in a group, unless its writer may not use it there.
 func (c *Commands) group(ctx context.Context, r *request, cmd command) (core.Outcome, error) {
+	if cmd.name == "approve" { // it has just been approved, or was before
+		return r.say(r.words.GroupWelcome), nil
+	}
 	switch inGroups[cmd.name] {
 	case members:
 		return c.answered(ctx, r, cmd)

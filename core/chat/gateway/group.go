@@ -35,6 +35,8 @@ func (g *Gateway) fromGroup(ctx context.Context, in []core.Inbound, now time.Tim
 	}
 	i.Address.Place = e.Address.Place
 	switch e.Kind {
+	case core.InUnsupported:
+		return nil
 	case core.InGroup: // it was added again
 		e.Kind = core.InUnblocked
 		return g.fromUser(ctx, u, i, []core.Inbound{e}, now)

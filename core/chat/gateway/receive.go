@@ -98,8 +98,9 @@ func (g *Gateway) answers(in core.Inbound) bool {
 // commands reports whether an event is a command. A tool result never is, a program's event
 // only if the program marks it.
 func commands(in core.Inbound) bool {
-	if g := in.Group; g != nil && (g.Program || in.ForwardedFrom != "") {
-		return false
+	word, _, _ := strings.Cut(strings.TrimSpace(in.Text), " ")
+	if g := in.Group; g != nil && (g.Program || in.ForwardedFrom != "" || strings.Contains(word, "@")) {
+		return false // a command with a name is another assistant's
 	}
 	return in.ToolCallID == "" && (!in.Program || in.Command) && isCommand(in.Text)
 }
@@ -124,14 +125,14 @@ func (g *Gateway) receiveRun(ctx context.Context, in []core.Inbound) (err error)
 		in[n].SentAt = dated(in[n].SentAt, now)
 	}
 	g.Meter.Count("everthread_messages_total", float64(len(in)), "in", in[0].Address.Channel)
+	if in[0].Group != nil {
+		return g.fromGroup(ctx, in, now)
+	}
 	switch in[0].Kind {
 	case core.InUnsupported:
 		_, err := g.Store.Hold(ctx, store.Hold{Event: in[0], Now: now})
 		g.Log.Info("event kept raw", zap.String("channel", in[0].Address.Channel), zap.String("event", in[0].EventID))
 		return err
-	}
-	if in[0].Group != nil {
-		return g.fromGroup(ctx, in, now)
 	}
 	if in[0].Kind == core.InGroup {
 		return g.inGroup(ctx, in[0], now)

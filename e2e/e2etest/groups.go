@@ -1,0 +1,170 @@
+//go:build e2e
+
+package e2etest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/adapters/telegram/telegramtest"
+	"github.com/everthread/everthread/core/chat/summary"
+)
+
+// Member is a person on Telegram.
+type Member struct {
+	ID   int64
+	Name string
+}
+
+// Gathering is a group on Telegram with the bot, at whose name its members call it.
+type Gathering struct {
+	*Town
+	Chat  int64
+	Topic int64 // of a forum; 0: it is none
+	Title string
+	next  int64
+	heard int // messages of the bot that the group has read
+}
+
+// NewGathering returns a town with groups, and a group of it.
+func NewGathering(t *testing.T, database string) *Gathering {
+	t.Helper()
+	w := NewTown(t, database)
+	w.Env = append(w.Env, "EVERTHREAD_GROUPS_ENABLED=true")
+	return w.Gathers(-1001234, "Family")
+}
+
+// Gathers returns a group of a town.
+func (w *Town) Gathers(chat int64, title string) *Gathering {
+	return &Gathering{Town: w, Chat: chat, Title: title, next: 100}
+}
+
+func (g *Gathering) message(from Member, text string) map[string]any {
+	g.next++
+	chat := map[string]any{"id": g.Chat, "type": "supergroup", "title": g.Title}
+	m := map[string]any{"message_id": g.next, "date": time.Now().Unix(), "text": text, "chat": chat,
+		"from": map[string]any{"id": from.ID, "is_bot": false, "first_name": from.Name, "language_code": "en"}}
+	if g.Topic != 0 {
+		chat["is_forum"], m["is_topic_message"], m["message_thread_id"] = true, true, g.Topic
+	}
+	if at := strings.Index(text, "@test_bot"); at >= 0 {
+		m["entities"] = []any{map[string]any{"type": "mention", "offset": len([]rune(text[:at])), "length": len("@test_bot")}}
+	}
+	return m
+}
+
+// Says sends a member's text and returns the message's number. "@test_bot" in it mentions the bot.
+func (g *Gathering) Says(from Member, text string) int64 {
+	g.Telegram.Offer(map[string]any{"message": g.message(from, text)})
+	return g.next
+}
+
+// Replies sends a member's reply to a message; by is who wrote that, 0: the bot.
+func (g *Gathering) Replies(from Member, text string, to, by int64) int64 {
+	m := g.message(from, text)
+	writer := map[string]any{"id": by, "is_bot": false, "first_name": "Somebody"}
+	if by == 0 {
+		writer = map[string]any{"id": 123456, "is_bot": true, "first_name": "Test", "username": "test_bot"}
+	}
+	m["reply_to_message"] = map[string]any{"message_id": to, "date": time.Now().Unix(), "chat": m["chat"], "text": "earlier",
+		"from": writer}
+	g.Telegram.Offer(map[string]any{"message": m})
+	return g.next
+}
+
+// Offers sends a message with other fields.
+func (g *Gathering) Offers(from Member, text string, more map[string]any) int64 {
+	m := g.message(from, text)
+	for k, v := range more {
+		m[k] = v
+	}
+	g.Telegram.Offer(map[string]any{"message": m})
+	return g.next
+}
+
+// Adds adds the bot to the group, or removes it.
+func (g *Gathering) Adds(by Member, before, after string) {
+	bot := map[string]any{"id": 123456, "is_bot": true, "first_name": "Test", "username": "test_bot"}
+	g.Telegram.Offer(map[string]any{"my_chat_member": map[string]any{"date": time.Now().Unix(),
+		"chat":            map[string]any{"id": g.Chat, "type": "supergroup", "title": g.Title},
+		"from":            map[string]any{"id": by.ID, "is_bot": false, "first_name": by.Name},
+		"old_chat_member": map[string]any{"status": before, "user": bot}, "new_chat_member": map[string]any{"status": after, "user": bot}}})
+}
+
+// Hears waits for the bot's next message in the group.
+func (g *Gathering) Hears(gw *Gateway) telegramtest.Message {
+	g.T.Helper()
+	for deadline := time.Now().Add(40 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if all := g.Telegram.Sent(g.Chat); len(all) > g.heard {
+			g.heard++
+			return all[g.heard-1]
+		}
+	}
+	g.T.Fatalf("the bot says nothing in %s\n%s", g.Title, gw.Log.Tail())
+	return telegramtest.Message{}
+}
+
+// Unread returns what the bot has said in the group that was not heard yet.
+func (g *Gathering) Unread() []telegramtest.Message { return g.Telegram.Sent(g.Chat)[g.heard:] }
+
+// Obedient is a model that does what it is told: "CALL tool {…}" anywhere in the last message of a person makes it call
+// the tool, and answer with the result. Else it answers how many messages it has seen.
+type Obedient struct {
+	Moody
+	calling *regexp.Regexp
+}
+
+// NewObedient starts a model that obeys.
+func NewObedient(t *testing.T) *Obedient {
+	o := &Obedient{calling: regexp.MustCompile(`CALL (\w+) (\{.*?\})(?:$|\n)`)}
+	s := httptest.NewServer(o)
+	t.Cleanup(s.Close)
+	o.URL = s.URL
+	return o
+}
+
+// ServeHTTP answers a request as a stream.
+func (o *Obedient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var req struct {
+		Messages []moodyMessage `json:"messages"`
+	}
+	if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&req) != nil || len(req.Messages) == 0 {
+		http.NotFound(w, r)
+		return
+	}
+	if strings.HasPrefix(fmt.Sprint(req.Messages[0].Content), summary.FirstLine) {
+		o.stream(w, MoodGood, summaryOf(req.Messages), "", "")
+		return
+	}
+	o.mu.Lock()
+	o.prompts = append(o.prompts, told(req.Messages))
+	o.mu.Unlock()
+	last := req.Messages[len(req.Messages)-1]
+	if last.Role == "tool" {
+		o.stream(w, MoodGood, "It says: "+fmt.Sprint(last.Content), "", "")
+		return
+	}
+	if call := o.calling.FindStringSubmatch(fmt.Sprint(last.Content)); call != nil {
+		o.stream(w, MoodGood, "", call[1], call[2])
+		return
+	}
+	said := 0
+	for _, m := range req.Messages {
+		if m.Role == "user" && strings.Contains(fmt.Sprint(m.Content), "<speaker-") {
+			said++
+		}
+	}
+	o.stream(w, MoodGood, fmt.Sprintf("I have read %d.", said), "", "")
+}
+
+// LastPrompt returns the newest prompt of a chat.
+func (o *Obedient) LastPrompt() string {
+	all := o.Prompts()
+	return all[len(all)-1]
+}
