@@ -33,6 +33,7 @@ type cli struct {
 	Doctor     doctorCmd     `cmd:"" help:"Check configuration, data and services, and say what to do."`
 	Users      usersCmd      `cmd:"" help:"Manage users."`
 	Pair       pairCmd       `cmd:"" help:"Approve or deny pairing requests."`
+	Groups     groupsCmd     `cmd:"" help:"List, approve and deny group chats."`
 	Apikey     apikeyCmd     `cmd:"" name:"apikey" help:"Manage API keys of programs."`
 	MCP        mcpCmd        `cmd:"" name:"mcp" help:"Serve the Model Context Protocol on standard input and output."`
 	Audit      auditCmd      `cmd:"" help:"List changes to accounts, approvals, and effects outside."`

@@ -33,7 +33,7 @@ func keyObject(k core.APIKey, secret string) object {
 }
 
 func (a apikeyCreateCmd) Run(ctx context.Context, d *opened) error {
-	u, err := d.user(ctx, a.User)
+	u, err := d.person(ctx, a.User)
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func (t *sitting) sit(ctx context.Context, who string, d *opened, log *zap.Logge
 	if err := engine.MakeOwner(ctx, d.store, clock()); err != nil {
 		return err
 	}
-	if t.user, err = d.user(ctx, who); err != nil {
+	if t.user, err = d.person(ctx, who); err != nil {
 		return err
 	}
 	if err := t.openChannel(filepath.Join(d.cfg.DataDir, "media")); err != nil {

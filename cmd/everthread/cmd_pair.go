@@ -42,7 +42,7 @@ type pairApproveCmd struct {
 func (p pairApproveCmd) Run(ctx context.Context, d *opened) error {
 	e := effect.Approve{CodeHash: trust.CodeHash(p.Code), Name: p.Name, At: clock()()}
 	if p.User != "" {
-		u, err := d.user(ctx, p.User)
+		u, err := d.person(ctx, p.User)
 		if err != nil {
 			return err
 		}

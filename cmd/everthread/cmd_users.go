@@ -105,14 +105,14 @@ type usersLinkCmd struct {
 // Run merges two users after a confirmation; a running server does its part. With one user
 // it shows a link to the web page.
 func (u usersLinkCmd) Run(ctx context.Context, d *opened) error {
-	from, err := d.user(ctx, u.User)
+	from, err := d.person(ctx, u.User)
 	if err != nil {
 		return err
 	}
 	if u.Into == "" {
 		return d.webLink(ctx, from)
 	}
-	into, err := d.user(ctx, u.Into)
+	into, err := d.person(ctx, u.Into)
 	if err != nil {
 		return err
 	}

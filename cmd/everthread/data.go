@@ -148,6 +148,15 @@ func missing(err, said error) error {
 	return err
 }
 
+// person is user without group chats, which are never merged and as which nobody signs in.
+func (d *opened) person(ctx context.Context, who string) (core.User, error) {
+	u, err := d.user(ctx, who)
+	if err == nil && u.Group() {
+		err = fmt.Errorf("%s is a group chat, and no person", u.Name)
+	}
+	return u, err
+}
+
 // user finds a user by id or name; the owner by the empty name.
 func (d *opened) user(ctx context.Context, who string) (core.User, error) {
 	users, err := d.store.Users(ctx)

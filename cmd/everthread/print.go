@@ -148,7 +148,7 @@ func clockTime(t time.Time, zone *time.Location) string {
 // what went wrong with it is English.
 type texts struct {
 	Hint, DaysHeader, DaysNone, TurnsHeader, TurnsNone, DeliveriesHeader, DeliveriesNone, JobsHeader, JobsNone,
-	UsersHeader, UsersNone, AgentsHeader, AgentsNone, CodesHeader, CodesNone, AuditHeader, AuditNone, EmbeddingsHeader,
+	UsersHeader, UsersNone, AgentsHeader, AgentsNone, CodesHeader, CodesNone, GroupsHeader, GroupsNone, GroupIn, GroupOut, AuditHeader, AuditNone, EmbeddingsHeader,
 	EmbeddingsNone, KeysHeader, KeysNone, Retried, Redone, SummaryWriting, SummaryFailed, SummaryNone, SummaryHidden,
 	SummaryVersion, DayTitle, Removed, SearchSummary, SearchFile, SearchNothing, KeyMade, KeyRevoked, UserNumbered,
 	AgentAdded, AgentAsk, AgentGone, LetIn, Denied, UserAdded, Confirm, Yes, No, DeleteAsk, DeleteCount, DeleteRows,

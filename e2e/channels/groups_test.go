@@ -183,11 +183,14 @@ func TestGroups_theWall(t *testing.T) {
 		if got := l.Count(`SELECT COUNT(*) FROM plans WHERE state = 'active' AND user_id = ` + person); got != 1 {
 			t.Errorf("the person has %d reminders", got)
 		}
-		for _, door := range [][]string{{"users", "merge", group, person}, {"apikey", "create", "--name", "x", "--scope", "read", "--user", group},
-			{"users", "web", group}, {"users", "agent", "add", group}} {
-			if out, err := f.Run(door...); err == nil {
-				t.Errorf("%q is allowed: %s", door, out)
+		for _, door := range [][]string{{"users", "link", group, person, "--yes"}, {"users", "link", person, group, "--yes"},
+			{"users", "link", group}, {"apikey", "create", "--name", "x", "--scope", "read", "--user", group}} {
+			if out, err := f.Run(door...); err == nil || !strings.Contains(out+err.Error(), "group") {
+				t.Errorf("%q is allowed or refused without a reason: %s, %v", door, out, err)
 			}
+		}
+		if out := f.MustRun("groups", "list", "--json"); !strings.Contains(out, `"Family"`) {
+			t.Errorf("groups list says %s", out)
 		}
 		f.Says(ada, "/link")
 		f.Hears(g)

@@ -31,10 +31,16 @@ func (r *Room) requests(v *web.Visit, users []core.User) ([]shownRequest, error)
 	}
 	known := []choice{{Value: "", Name: say(v.Lang).Admin.NewUser, Here: true}}
 	for _, u := range users {
-		known = append(known, choice{Value: strconv.FormatInt(int64(u.ID), 10), Name: called(u)})
+		if !u.Group() {
+			known = append(known, choice{Value: strconv.FormatInt(int64(u.ID), 10), Name: called(u)})
+		}
 	}
 	var out []shownRequest
 	for _, c := range codes[:min(len(codes), peopleShown)] {
+		known := known
+		if c.Group { // it becomes a user of its own
+			known = []choice{{Value: "", Name: say(v.Lang).Admin.NewGroup, Here: true}}
+		}
 		out = append(out, shownRequest{Code: c.Hint, Hash: c.Hash, Channel: v.ChannelName(c.Address.Channel),
 			Who: cmp.Or(c.Name, c.Address.External), Asked: ago(v, c.Created),
 			Until: c.Expires.In(v.Zone).Format(web.HourMinute), Users: known})

@@ -39,7 +39,7 @@ var answers = map[string]struct {
 	"start":   {nil, "", []string{"/start", "/start ABCDEFGHJK"}},
 	"web":     {webPage, "", []string{"/web"}},
 	"help":    {nil, "", []string{"/help", "/help day", "/help /Timezon", "/help flying", "/help approve"}},
-	"member":  {nil, "bo", []string{"/help", "/pair", "/approve ABCD2345", "/deny ABCD2345", "/help approve", "/pare"}},
+	"member":  {nil, "bo", []string{"/help", "/missed", "/pair", "/approve ABCD2345", "/deny ABCD2345", "/help approve", "/pare"}},
 	"unknown": {nil, "", []string{"/summry", "/serch cats", "/wep", "/to`day", "!todya"}},
 	"nothing": {nil, "", []string{"/today", "/yesterday", "/day 2026-11-16", "/summary", "/loops", "/threads",
 		"/forget monday", "/pair"}},

@@ -81,7 +81,7 @@ func TestMenu(t *testing.T) {
 	t.Parallel()
 	form := regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
 	menu := Menu()
-	if len(menu) != 37 || menu[0].Name != "start" {
+	if len(menu) != 38 || menu[0].Name != "start" {
 		t.Errorf("got %d entries, %+v first", len(menu), menu[0])
 	}
 	for _, e := range menu {
