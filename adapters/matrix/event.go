@@ -21,6 +21,7 @@ const (
 	typeEncryption = "m.room.encryption"
 	typeCreate     = "m.room.create"
 	typeTombstone  = "m.room.tombstone"
+	typeName       = "m.room.name"
 	typeBridge     = "m.bridge"
 	typeHalfShot   = "uk.half-shot.bridge"
 	typeHistory    = "m.room.history_visibility"

@@ -95,7 +95,7 @@ func (b *batch) join(ctx context.Context, i invitation) error {
 func (b *batch) follow(ctx context.Context, r room, e event) error {
 	next := text(e.fields()["replacement_room"])
 	k := r.kind(b.c.rooms.home)
-	if !e.is(typeTombstone) || !strings.HasPrefix(next, "!") || k != kindNative && k != kindPortal {
+	if !e.is(typeTombstone) || !strings.HasPrefix(next, "!") || k != kindNative && k != kindPortal && k != kindGroup {
 		return nil
 	}
 	_, via, _ := strings.Cut(e.Sender, ":")

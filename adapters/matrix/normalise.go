@@ -54,7 +54,7 @@ func judge(s scene, e event) (core.Inbound, bool) {
 	}
 	who := s.room.role(s.home, e.Sender)
 	switch s.room.kind(s.home) {
-	case kindGroup:
+	case kindGroup, kindBridged:
 		return group(s, in, e, who)
 	case kindOpen:
 		return silent(s, in, core.SilentOpen), e.Type == typeMessage && who == roleOther
@@ -231,26 +231,6 @@ func silent(s scene, in core.Inbound, why core.Silence) core.Inbound {
 	in.Address = core.Address{Channel: Name, Account: s.home.self, External: s.room.id}
 	in.Kind, in.Silent, in.EventID = core.InGroup, why, string(why)+":"+s.room.id
 	return in
-}
-
-// group fills in that the account joined a room of several people, or a request for help
-// there. Everything else in such rooms is ignored.
-func group(s scene, in core.Inbound, e event, who role) (core.Inbound, bool) {
-	in.Address = core.Address{Channel: Name, Account: s.home.self, External: s.room.id}
-	in.Kind = core.InGroup
-	if e.Type == typeMessage && who == roleOther {
-		words := strings.Fields(text(e.fields()["body"]))
-		if len(words) != 1 || words[0] != "/help" && words[0] != "!help" {
-			return in, false
-		}
-		in.Text = "/help"
-		return in, true
-	}
-	if e.is(typeMember) && text(e.fields()["membership"]) == "join" && text(object(e.Prev)["membership"]) != "join" {
-		in.EventID = "group:" + s.room.id
-		return in, true
-	}
-	return in, false
 }
 
 // membership fills in that the person came back.

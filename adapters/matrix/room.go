@@ -83,6 +83,7 @@ type room struct {
 	space, encrypted bool
 	history, joins   string // who can read it and who can join it, as the state says
 	successor        string
+	name             string
 }
 
 // apply returns the room after a state event.
@@ -100,6 +101,8 @@ func (r room) apply(h household, e event) room {
 		r.history = text(f["history_visibility"])
 	case e.is(typeJoins):
 		r.joins = text(f["join_rule"])
+	case e.is(typeName):
+		r.name = text(f["name"])
 	case e.is(typeTombstone):
 		r.successor = text(f["replacement_room"])
 	case e.is(typeService):

@@ -61,7 +61,7 @@ type invitedRoom struct {
 
 func stateTypes() []string {
 	return []string{typeMember, typeCreate, typeEncryption, typeTombstone, typeBridge, typeHalfShot, typeService,
-		typeHistory, typeJoins}
+		typeHistory, typeJoins, typeName}
 }
 
 func timelineTypes() []string {

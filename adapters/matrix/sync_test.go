@@ -137,10 +137,11 @@ func (w *world) barrier(t *testing.T) {
 	})
 }
 
+// messages returns what was said in direct chats.
 func (w *world) messages() []string {
 	var out []core.Inbound
 	for _, e := range w.in.of(core.InMessage) {
-		if e.Address.External != "@barrier:hs.test" {
+		if e.Address.External != "@barrier:hs.test" && e.Group == nil {
 			out = append(out, e)
 		}
 	}
@@ -391,7 +392,7 @@ func TestPerson_foundAfterRestartAndUpgrade(t *testing.T) {
 	must(t, err)
 }
 
-func TestGroup_toldOnceAndNotHeard(t *testing.T) {
+func TestGroup_isNotAPersonsChat(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	room := w.Direct(ada)
@@ -404,8 +405,12 @@ func TestGroup_toldOnceAndNotHeard(t *testing.T) {
 	w.barrier(t)
 	same(t, w.messages(), []string{"alone"})
 	groups := w.in.of(core.InGroup)
-	same(t, texts(groups), []string{"", "/help"})
+	same(t, texts(groups), []string{""})
 	same(t, groups[0].Address.External, room)
+	said := w.in.of(core.InMessage)
+	said = slices.DeleteFunc(said, func(e core.Inbound) bool { return e.Group == nil })
+	same(t, texts(said), []string{"not for you", "/help"})
+	same(t, *said[1].Group, core.Group{Title: "ada, bob, carol", Speaker: "@bob:hs.test"})
 	_, err := w.c.Send(t.Context(), groups[0].Address, core.Part{Text: "I only talk in direct chats.", Key: "g"})
 	must(t, err)
 	var gone *core.Unreachable
