@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -167,4 +168,26 @@ func (o *Obedient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (o *Obedient) LastPrompt() string {
 	all := o.Prompts()
 	return all[len(all)-1]
+}
+
+// Party opens a room with invited users that is no direct chat, and brings in those of them who are given as accounts.
+func (a *Account) Party(name string, encrypted bool, bot string, others ...*Account) string {
+	a.h.t.Helper()
+	invited := []string{bot}
+	for _, o := range others {
+		invited = append(invited, o.ID)
+	}
+	body := map[string]any{"name": name, "invite": invited, "preset": "private_chat"}
+	if encrypted {
+		body["initial_state"] = []any{map[string]any{"type": "m.room.encryption", "state_key": "",
+			"content": map[string]string{"algorithm": "m.megolm.v1.aes-sha2"}}}
+	}
+	var out struct {
+		RoomID string `json:"room_id"`
+	}
+	a.h.Call(http.MethodPost, "/_matrix/client/v3/createRoom", a.Token, body, &out)
+	for _, o := range others {
+		a.h.Call(http.MethodPost, "/_matrix/client/v3/join/"+url.PathEscape(out.RoomID), o.Token, map[string]any{}, nil)
+	}
+	return out.RoomID
 }
