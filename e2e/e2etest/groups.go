@@ -29,8 +29,8 @@ type Gathering struct {
 	Chat  int64
 	Topic int64 // of a forum; 0: it is none
 	Title string
-	next  int64
-	heard int // messages of the bot that the group has read
+	Next  int64 // the number of its last message
+	heard int   // messages of the bot that the group has read
 }
 
 // NewGathering returns a town with groups, and a group of it.
@@ -43,13 +43,13 @@ func NewGathering(t *testing.T, database string) *Gathering {
 
 // Gathers returns a group of a town.
 func (w *Town) Gathers(chat int64, title string) *Gathering {
-	return &Gathering{Town: w, Chat: chat, Title: title, next: 100}
+	return &Gathering{Town: w, Chat: chat, Title: title, Next: 100}
 }
 
 func (g *Gathering) message(from Member, text string) map[string]any {
-	g.next++
+	g.Next++
 	chat := map[string]any{"id": g.Chat, "type": "supergroup", "title": g.Title}
-	m := map[string]any{"message_id": g.next, "date": time.Now().Unix(), "text": text, "chat": chat,
+	m := map[string]any{"message_id": g.Next, "date": time.Now().Unix(), "text": text, "chat": chat,
 		"from": map[string]any{"id": from.ID, "is_bot": false, "first_name": from.Name, "language_code": "en"}}
 	if g.Topic != 0 {
 		chat["is_forum"], m["is_topic_message"], m["message_thread_id"] = true, true, g.Topic
@@ -63,7 +63,7 @@ func (g *Gathering) message(from Member, text string) map[string]any {
 // Says sends a member's text and returns the message's number. "@test_bot" in it mentions the bot.
 func (g *Gathering) Says(from Member, text string) int64 {
 	g.Telegram.Offer(map[string]any{"message": g.message(from, text)})
-	return g.next
+	return g.Next
 }
 
 // Replies sends a member's reply to a message; by is who wrote that, 0: the bot.
@@ -76,7 +76,7 @@ func (g *Gathering) Replies(from Member, text string, to, by int64) int64 {
 	m["reply_to_message"] = map[string]any{"message_id": to, "date": time.Now().Unix(), "chat": m["chat"], "text": "earlier",
 		"from": writer}
 	g.Telegram.Offer(map[string]any{"message": m})
-	return g.next
+	return g.Next
 }
 
 // Offers sends a message with other fields.
@@ -86,7 +86,7 @@ func (g *Gathering) Offers(from Member, text string, more map[string]any) int64 
 		m[k] = v
 	}
 	g.Telegram.Offer(map[string]any{"message": m})
-	return g.next
+	return g.Next
 }
 
 // Adds adds the bot to the group, or removes it.

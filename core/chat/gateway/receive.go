@@ -52,6 +52,13 @@ func byAddress(in []core.Inbound) [][]core.Inbound {
 			out = append(out, nil)
 		}
 		out[n] = append(out[n], e)
+		if e.Kind == core.InMoved { // what comes from the new address comes after the move
+			moved := e.Address.Chat()
+			moved.External = e.Target
+			if _, ok := index[moved]; !ok {
+				index[moved] = n
+			}
+		}
 	}
 	return out
 }
