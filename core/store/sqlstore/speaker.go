@@ -13,7 +13,7 @@ func (t *tx) speaker(s core.Speaker, message core.MessageID) *core.Speaker {
 		return &s
 	}
 	t.get(&s.Number, `INSERT INTO speakers (user_id, id, key, name, last_message)
-		SELECT CAST($1 AS bigint), COALESCE(MAX(id), 0) + 1, CAST($2 AS text), CAST($3 AS text), CAST($4 AS bigint) FROM speakers WHERE user_id = $1 RETURNING id`,
+		VALUES ($1, COALESCE((SELECT MAX(id) FROM speakers WHERE user_id = $1), 0) + 1, $2, $3, $4) RETURNING id`,
 		t.user, s.Key, s.Name, message)
 	return &s
 }

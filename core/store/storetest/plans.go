@@ -59,6 +59,7 @@ func rare() []string {
 		`COUNT(*) FROM embeddings WHERE user_id`,                                                               // doctor and the settings page
 		`FROM windows WHERE user_id = $1) + (SELECT COUNT(*)`,                                                  // a count of the same rows
 		`WHERE embedding MATCH $1 AND k = $2`,                                                                  // k vectors are sorted
+		`SELECT MAX(id) FROM speakers WHERE user_id = $1`,                                                      // the end of the index
 		`FROM themes WHERE user_id = $1 `,                                                                      // few
 		`FROM loops WHERE user_id = $1 AND state = 'closed'`,                                                   // a summary opens loops
 		`extra LIKE '%"news":%'`,                                                                               // news of something redacted

@@ -32,6 +32,8 @@ func webCases() []testCase {
 		{"a message that rings notifies each subscribed browser once", testRings},
 		{"a subscription is replaced only as it was read, and ends with its session", testSubscribe},
 		{"a merge ends notifications with the sessions", testMergeRings},
+		{"messages of a group keep who wrote them", testGroups},
+		{"a group gets nothing that belongs to persons", testGroupWall},
 	}
 }
 
