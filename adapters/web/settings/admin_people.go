@@ -141,7 +141,7 @@ func (r *Room) somePeople(v *web.Visit) ([]core.User, peoplePage, error) {
 type shownUser struct {
 	ID                                  core.UserID
 	Name, Addresses, Used, Tokens, Cost string
-	Owner, Paused                       bool
+	Owner, Group, Paused                bool
 }
 
 func (r *Room) shownUsers(v *web.Visit, users []core.User, bills map[core.UserID]core.Bill) ([]shownUser, error) {
@@ -162,7 +162,7 @@ func (r *Room) shownUsers(v *web.Visit, users []core.User, bills map[core.UserID
 		out = append(out, shownUser{ID: u.ID, Name: called(u), Addresses: cmp.Or(strings.Join(at, ", "),
 			say(v.Lang).Admin.NoAddress), Used: lastUsed(v, last),
 			Tokens: i18n.Number(v.Lang, bills[u.ID].Total().Tokens()), Cost: r.cost(v, bills[u.ID]), Owner: u.Role == core.RoleOwner,
-			Paused: u.Settings.Paused})
+			Group: u.Group(), Paused: u.Settings.Paused})
 	}
 	return out, nil
 }

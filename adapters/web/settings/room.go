@@ -346,7 +346,7 @@ type usageWords struct {
 type adminWords struct {
 	Waits i18n.Counted // number
 	Title, Lead, Requests, RequestsNone, RequestsHint, NewUser, NewGroup, As, CallThem, Approve, Approved, Deny, DenyHint, Denied,
-	CodeGone, Taken, Users, UsersHint, Owner, Paused, NoAddress, Tokens, LinkMake, LinkTitle, LinkMore, Channels, Fine,
+	CodeGone, Taken, Users, UsersHint, Owner, Group, Paused, NoAddress, Tokens, LinkMake, LinkTitle, LinkMore, Channels, Fine,
 	Deliveries, DeliveriesNone, DeliveriesHint, Retry, Resent, Who, Jobs, JobsHint, Queue, Ready, Running, Waiting, Dead,
 	Oldest, JobsNone, DeadTitle, DeadNone, Attempts, Revived, Usage, Others,
 	Parked, Check, CheckHint, CheckDo, CheckAgain, CheckRuns, CheckFine, CheckLate, Okay, Problem, Audit, AuditLead,
