@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -43,7 +42,8 @@ type timers struct {
 type mortal struct {
 	Person string `json:"person"`
 	At     int64  `json:"at"`
-	Ends   int64  `json:"ends"` // Unix seconds
+	Ends   int64  `json:"ends"`             // Unix seconds
+	Author string `json:"author,omitempty"` // in a group
 }
 
 // load reads the stored timers.
@@ -78,15 +78,15 @@ func (x *expiry) add(e *event, in []core.Inbound, now time.Time) {
 	for _, m := range in {
 		id := map[core.InboundKind]string{core.InMessage: m.NativeID, core.InByHand: m.NativeID,
 			core.InReceipt: m.Target}[m.Kind]
-		at, err := strconv.ParseInt(id, 10, 64)
+		at, author, err := identified(id)
 		seconds := x.kept.Chats[m.Address.External]
 		if err != nil || seconds == 0 || slices.ContainsFunc(x.kept.Messages, func(one mortal) bool {
-			return one.Person == m.Address.External && one.At == at
+			return one.Person == m.Address.External && one.At == at && one.Author == author
 		}) {
 			continue
 		}
 		life := max(time.Duration(seconds)*time.Second, leastLife)
-		x.kept.Messages = append(x.kept.Messages, mortal{m.Address.External, at, now.Add(life).Unix()})
+		x.kept.Messages = append(x.kept.Messages, mortal{m.Address.External, at, now.Add(life).Unix(), author})
 		x.saved = false
 	}
 }
@@ -138,9 +138,14 @@ func (c *Channel) expire(ctx context.Context, r core.Receiver) {
 		if gone := c.expiry.over(c.now()); len(gone) > 0 {
 			var in []core.Inbound
 			for _, m := range gone {
-				at := strconv.FormatInt(m.At, 10)
-				in = append(in, core.Inbound{Address: core.Address{Channel: Name, Account: c.opts.Account, External: m.Person},
-					Kind: core.InRedaction, EventID: m.Person + ":expired:" + at, Target: at, SentAt: c.now(), ReceivedAt: c.now()})
+				one := core.Inbound{Address: core.Address{Channel: Name, Account: c.opts.Account, External: m.Person},
+					Kind: core.InRedaction, SentAt: c.now(), ReceivedAt: c.now()}
+				if m.Author != "" {
+					one.Group = &core.Group{Speaker: m.Author}
+				}
+				one.Target = native(&one, m.At, m.Author)
+				one.EventID = m.Person + ":expired:" + one.Target
+				in = append(in, one)
 			}
 			err := r.Receive(ctx, in...)
 			if err == nil {

@@ -37,6 +37,9 @@ func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 		return nil, "", channel.TooLarge(max)
 	}
 	method, p := "getAttachment", params{"id": file.Get("id"), "recipient": file.Get("from")}
+	if id, ok := groupOf(file.Get("from")); ok {
+		p = params{"id": file.Get("id"), "groupId": id}
+	}
 	if file.Has("pack") {
 		number, _ := strconv.Atoi(file.Get("sticker"))
 		method, p = "getSticker", params{"packId": file.Get("pack"), "stickerId": number}

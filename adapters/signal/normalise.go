@@ -56,21 +56,21 @@ type receipt struct {
 
 // data is the content of a message.
 type data struct {
-	Timestamp    int64           `json:"timestamp"`
-	Message      string          `json:"message"`
-	NewTimer     bool            `json:"isExpirationUpdate"`
-	Expires      int64           `json:"expiresInSeconds"`
-	ViewOnce     bool            `json:"viewOnce"`
-	Group        json.RawMessage `json:"groupInfo"`
-	Mentions     []mention       `json:"mentions"`
-	Styles       []style         `json:"textStyles"`
-	Attachments  []attachment    `json:"attachments"`
-	Contacts     []card          `json:"contacts"`
-	Sticker      *sticker        `json:"sticker"`
-	Poll         *poll           `json:"pollCreate"`
-	Payment      *payment        `json:"payment"`
-	Quote        *quote          `json:"quote"`
-	Reaction     *reaction       `json:"reaction"`
+	Timestamp    int64        `json:"timestamp"`
+	Message      string       `json:"message"`
+	NewTimer     bool         `json:"isExpirationUpdate"`
+	Expires      int64        `json:"expiresInSeconds"`
+	ViewOnce     bool         `json:"viewOnce"`
+	Group        *groupInfo   `json:"groupInfo"`
+	Mentions     []mention    `json:"mentions"`
+	Styles       []style      `json:"textStyles"`
+	Attachments  []attachment `json:"attachments"`
+	Contacts     []card       `json:"contacts"`
+	Sticker      *sticker     `json:"sticker"`
+	Poll         *poll        `json:"pollCreate"`
+	Payment      *payment     `json:"payment"`
+	Quote        *quote       `json:"quote"`
+	Reaction     *reaction    `json:"reaction"`
 	RemoteDelete *struct {
 		Timestamp int64 `json:"timestamp"`
 	} `json:"remoteDelete"`
@@ -153,13 +153,16 @@ func (e *event) timer() (person string, seconds int64, ok bool) {
 		sent := e.Envelope.Sync.Sent
 		d, person = &sent.data, strings.ToLower(cmp.Or(sent.DestinationUUID, sent.DestinationNumber))
 	}
-	if d == nil || d.inGroup() || !d.NewTimer && d.Message == "" && len(d.Attachments) == 0 && d.Sticker == nil {
+	if d == nil || !d.NewTimer && d.Message == "" && len(d.Attachments) == 0 && d.Sticker == nil {
 		return "", 0, false
+	}
+	if d.inGroup() {
+		person = groupPrefix + d.Group.ID
 	}
 	return person, d.Expires, true
 }
 
-func (d *data) inGroup() bool { return len(d.Group) > 0 && string(d.Group) != "null" }
+func (d *data) inGroup() bool { return d.Group != nil && d.Group.ID != "" }
 
 // named returns how the sender of an event is shown.
 func (r *reader) named(from *envelope) string {
@@ -218,7 +221,7 @@ func (r *reader) envelope(in core.Inbound, from *envelope, raw []byte) []core.In
 func (r *reader) byHand(in core.Inbound, sent *copied, raw []byte) []core.Inbound {
 	in.Address.External = strings.ToLower(cmp.Or(sent.DestinationUUID, sent.DestinationNumber))
 	in.Name, in.Aliases = "", nil
-	if in.Address.External == "" || sent.Edit != nil {
+	if in.Address.External == "" || sent.Edit != nil || sent.inGroup() {
 		return r.ignore("another device of the account wrote to a group, or edited something")
 	}
 	all := r.message(in, &sent.data, raw)
@@ -237,20 +240,22 @@ func (r *reader) ignore(why string) []core.Inbound {
 
 // message returns what a new message says.
 func (r *reader) message(in core.Inbound, d *data, raw []byte) []core.Inbound {
+	if d.inGroup() {
+		r.group(&in, d)
+	}
+	who := writer(&in)
 	r.identify(&in, d)
 	switch {
 	case r.sent(d.Timestamp):
 		return r.ignore("we sent it")
-	case d.inGroup():
-		return r.ignore("it is of a group")
 	case d.RemoteDelete != nil:
 		in.Kind = core.InRedaction
-		in.Target = r.target(in.Address.External, d.RemoteDelete.Timestamp)
+		in.Target = r.target(&in, who, d.RemoteDelete.Timestamp)
 		in.NativeID = ""
 		return []core.Inbound{in}
 	case d.Reaction != nil:
 		in.Kind = core.InReaction
-		in.Target = r.target(in.Address.External, d.Reaction.Target)
+		in.Target = r.target(&in, who, d.Reaction.Target)
 		in.NativeID = ""
 		if !d.Reaction.IsRemove {
 			in.Reaction = d.Reaction.Emoji
@@ -260,25 +265,28 @@ func (r *reader) message(in core.Inbound, d *data, raw []byte) []core.Inbound {
 		return r.ignore("the timer of disappearing messages changed")
 	}
 	said := r.content(in.Address.External, d, raw)
+	if in.Group != nil {
+		said.Text = r.spoken(d, said.Text)
+	}
 	if said.Text == "" {
 		return r.ignore("it says nothing")
 	}
 	in.Kind = core.InMessage
 	said.Fill(&in)
-	in.Quote = r.quote(in.Address.External, d.Quote)
+	in.Quote = r.quote(&in, d.Quote)
 	return []core.Inbound{in}
 }
 
 // identify fills in the ids and the time of a message.
 func (r *reader) identify(in *core.Inbound, d *data) {
-	in.NativeID = strconv.FormatInt(d.Timestamp, 10)
+	in.NativeID = native(in, d.Timestamp, writer(in))
 	in.EventID = in.Address.External + ":" + in.NativeID
 	in.SentAt = time.UnixMilli(d.Timestamp).UTC()
 }
 
-// target returns the id of the message that a person means by the time of one of its versions.
-func (r *reader) target(person string, timestamp int64) string {
-	return strconv.FormatInt(r.first(message{person, timestamp}), 10)
+// target returns the id of the message of an author that is meant by the time of one of its versions.
+func (r *reader) target(in *core.Inbound, author string, timestamp int64) string {
+	return native(in, r.first(message{author, timestamp}), author)
 }
 
 // edited returns the new text of a message.
@@ -289,7 +297,7 @@ func (r *reader) edited(in core.Inbound, e *edit, raw []byte) []core.Inbound {
 	}
 	in = all[0]
 	in.Kind = core.InEdit
-	in.Target = r.target(in.Address.External, e.Target)
+	in.Target = r.target(&in, writer(&in), e.Target)
 	in.NativeID, in.Edited = in.Target, in.Address.External+":"+in.Target
 	return []core.Inbound{in}
 }
@@ -316,8 +324,9 @@ func (r *reader) receipts(in core.Inbound, from *envelope) []core.Inbound {
 	return all
 }
 
-// quote returns the message that a person replies to, or nil.
-func (r *reader) quote(person string, q *quote) *core.Quote {
+// quote returns the message that the writer of an event replies to, or nil.
+func (r *reader) quote(in *core.Inbound, q *quote) *core.Quote {
+	person := writer(in)
 	if q == nil || q.ID == 0 {
 		return nil
 	}
@@ -326,8 +335,15 @@ func (r *reader) quote(person string, q *quote) *core.Quote {
 		label, _ := q.Attachments[0].file("")
 		text = "[" + strings.TrimSpace(label) + "]"
 	}
-	out := &core.Quote{Text: text, NativeID: r.target(person, q.ID),
+	author := person
+	if in.Group != nil {
+		author = strings.ToLower(cmp.Or(q.AuthorUUID, q.AuthorNumber))
+	}
+	out := &core.Quote{Text: text, NativeID: r.target(in, author, q.ID),
 		Mine: r.isSelf(q.AuthorUUID, q.AuthorNumber) && person != r.self || r.sent(q.ID)}
+	if out.Mine { // the ids of our own messages are their times alone
+		out.NativeID = strconv.FormatInt(q.ID, 10)
+	}
 	if !out.Mine && q.AuthorUUID != "" && !strings.EqualFold(q.AuthorUUID, person) {
 		out.From = cmp.Or(r.name(q.AuthorUUID), q.AuthorNumber)
 	}

@@ -74,10 +74,11 @@ func (c *Channel) say(ctx context.Context, to core.Address, p core.Part) (core.R
 
 // reply makes a message an answer to another one, if its text is known: apps show the text that comes with it.
 func (c *Channel) reply(all params, person, native string) {
-	timestamp, err := strconv.ParseInt(native, 10, 64)
+	timestamp, author, err := identified(native)
 	if err != nil {
 		return
 	}
+	person = cmp.Or(author, person)
 	text, known := c.memory.texts.get(message{person, timestamp})
 	if !known {
 		return
@@ -87,10 +88,9 @@ func (c *Channel) reply(all params, person, native string) {
 
 // deliver sends a message with parameters to a person, and returns its time, which is its id.
 func (c *Channel) deliver(ctx context.Context, to core.Address, p params) (int64, error) {
-	if !isPerson(to.External) {
-		return 0, &core.Permanent{Err: errors.New("send to signal: the address is not a person on Signal")}
+	if !p.recipient(to.External) {
+		return 0, &core.Permanent{Err: errors.New("send to signal: the address is neither a person nor a group on Signal")}
 	}
-	p["recipient"] = []string{to.External}
 	var sent struct {
 		Timestamp int64 `json:"timestamp"`
 	}
@@ -209,7 +209,8 @@ func (c *Channel) Typing(ctx context.Context, to core.Address, _ string) error {
 		return nil
 	}
 	c.markRead(ctx, to.External)
-	p := params{"recipient": []string{to.External}}
+	p := params{}
+	p.recipient(to.External)
 	if err := c.api.call(ctx, showTimeout, "sendTyping", p, maxAnswer, nil); err != nil {
 		return fmt.Errorf("show typing: %w", err)
 	}

@@ -155,7 +155,8 @@ func TestSend_refusesWhatCannotGoOut(t *testing.T) {
 		part core.Part
 	}{
 		"empty":      {ada, core.Part{Text: " \n"}},
-		"group":      {"Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=", core.Part{Text: "x"}},
+		"no prefix":  {"Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=", core.Part{Text: "x"}},
+		"no group":   {groupPrefix + "no id", core.Part{Text: "x"}},
 		"no file":    {ada, core.Part{Attachment: file}},
 		"large file": {ada, core.Part{Attachment: file, Data: make([]byte, maxFile+1)}},
 	} {

@@ -285,8 +285,8 @@ func (c *Channel) note(in []core.Inbound) {
 		if m.Kind != core.InMessage {
 			continue
 		}
-		c.memory.texts.put(message{m.Address.External, timestamp}, head(m.Text, mostQuoted))
-		if m.Address.External != c.memory.me() {
+		c.memory.texts.put(message{writer(&m), timestamp}, head(m.Text, mostQuoted))
+		if m.Group == nil && m.Address.External != c.memory.me() {
 			c.memory.arrived(m.Address.External, timestamp)
 		}
 	}

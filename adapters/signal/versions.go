@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/everthread/everthread/core"
@@ -56,8 +55,8 @@ func (v *versions) add(in []core.Inbound, first *recent[message, int64]) {
 		if m.Kind != core.InEdit {
 			continue
 		}
-		if original, err := strconv.ParseInt(m.Target, 10, 64); err == nil {
-			one := version{m.Address.External, m.SentAt.UnixMilli(), original}
+		if original, _, err := identified(m.Target); err == nil {
+			one := version{writer(&m), m.SentAt.UnixMilli(), original}
 			first.put(message{one.Person, one.At}, one.First)
 			v.all = append(v.all, one)
 		}

@@ -57,6 +57,7 @@ type Server struct {
 	last    json.RawMessage      // the last event of a person
 	sent    map[string][]Message // by recipient
 	typed   []string             // recipients of typing notices
+	admins  map[string][]string  // by group
 	unread  map[string][]int64   // messages without a read mark, by author
 	files   map[string][]byte    // by id
 	names   map[string]string    // of contacts, by ACI
@@ -79,7 +80,7 @@ type Server struct {
 
 // New starts a daemon on 127.0.0.1. The caller must call Close.
 func New() *Server {
-	s := &Server{clock: 1790000000000, sent: map[string][]Message{}, unread: map[string][]int64{},
+	s := &Server{clock: 1790000000000, sent: map[string][]Message{}, admins: map[string][]string{}, unread: map[string][]int64{},
 		files: map[string][]byte{}, names: map[string]string{}, version: "0.14.6", dead: make(chan struct{})}
 	if err := s.Start(s, ""); err != nil {
 		panic(err)
@@ -135,6 +136,27 @@ func (s *Server) Echo(m Message) {
 	defer s.Unlock()
 	s.emit(Self, m.Timestamp, map[string]any{"syncMessage": map[string]any{"sentMessage": map[string]any{
 		"destinationUuid": Self, "timestamp": m.Timestamp, "message": m.Text}}})
+}
+
+// Gather lets a person write to a group, at times with other fields. Mentions of the account stand as "@" in text.
+func (s *Server) Gather(group, person, text string, more map[string]any) int64 {
+	fields := map[string]any{"message": text, "groupInfo": map[string]any{"groupId": group, "groupName": "Family",
+		"revision": 3, "type": "DELIVER"}}
+	if at := strings.IndexByte(text, '@'); at >= 0 {
+		fields["message"] = text[:at] + "\uFFFC" + text[at+1:]
+		fields["mentions"] = []any{map[string]any{"uuid": Self, "number": Account, "start": at, "length": 1}}
+	}
+	for name, value := range more {
+		fields[name] = value
+	}
+	return s.Write(person, fields)
+}
+
+// Administers makes a person an administrator of a group.
+func (s *Server) Administers(group, person string) {
+	s.Lock()
+	defer s.Unlock()
+	s.admins[group] = append(s.admins[group], person)
 }
 
 // Receipt lets a person's app report messages of ours as delivered or read.
@@ -415,32 +437,42 @@ func (s *Server) handedOut() {
 
 // call is a request to a method.
 type call struct {
-	Version string `json:"jsonrpc"`
-	ID      string `json:"id"`
-	Method  string `json:"method"`
-	Params  struct {
-		Account         string   `json:"account"`
-		Message         string   `json:"message"`
-		TextStyle       []string `json:"textStyle"`
-		QuoteTimestamp  int64    `json:"quoteTimestamp"`
-		QuoteAuthor     string   `json:"quoteAuthor"`
-		QuoteMessage    string   `json:"quoteMessage"`
-		Attachment      []string `json:"attachment"`
-		VoiceNote       bool     `json:"voiceNote"`
-		NoUrgent        bool     `json:"noUrgent"`
-		ID              string   `json:"id"`
-		PackID          string   `json:"packId"`
-		StickerID       int      `json:"stickerId"`
-		Type            string   `json:"type"`
-		AllRecipients   bool     `json:"allRecipients"`
-		DeviceLinkURI   string   `json:"deviceLinkUri"`
-		Recipient       any      `json:"recipient"`       // a text or a list
-		TargetTimestamp any      `json:"targetTimestamp"` // a number or a list
-	} `json:"params"`
+	Version string     `json:"jsonrpc"`
+	ID      string     `json:"id"`
+	Method  string     `json:"method"`
+	Params  callParams `json:"params"`
+}
+
+// callParams are the parameters of all methods.
+type callParams struct {
+	Account         string   `json:"account"`
+	Message         string   `json:"message"`
+	TextStyle       []string `json:"textStyle"`
+	QuoteTimestamp  int64    `json:"quoteTimestamp"`
+	QuoteAuthor     string   `json:"quoteAuthor"`
+	QuoteMessage    string   `json:"quoteMessage"`
+	Attachment      []string `json:"attachment"`
+	VoiceNote       bool     `json:"voiceNote"`
+	NoUrgent        bool     `json:"noUrgent"`
+	ID              string   `json:"id"`
+	PackID          string   `json:"packId"`
+	StickerID       int      `json:"stickerId"`
+	Type            string   `json:"type"`
+	AllRecipients   bool     `json:"allRecipients"`
+	DeviceLinkURI   string   `json:"deviceLinkUri"`
+	Recipient       any      `json:"recipient"`       // a text or a list
+	GroupID         any      `json:"groupId"`         // likewise
+	TargetTimestamp any      `json:"targetTimestamp"` // a number or a list
 }
 
 // recipients returns the recipients of a call.
 func (c *call) recipients() []string {
+	if c.Params.GroupID != nil {
+		if c.Params.Recipient != nil {
+			return nil // it is one or the other
+		}
+		return (&call{Params: callParams{Recipient: c.Params.GroupID}}).recipients()
+	}
 	if one, ok := c.Params.Recipient.(string); ok {
 		return []string{one}
 	}
@@ -639,6 +671,16 @@ func (s *Server) carryOut(c *call) (any, *Failure) {
 		return map[string]any{"deviceLinkUri": s.code}, nil
 	case "finishLink":
 		return nil, nil
+	case "listGroups":
+		var found []any
+		for _, id := range c.recipients() {
+			admins := []any{}
+			for _, person := range s.admins[id] {
+				admins = append(admins, map[string]any{"uuid": person, "number": nil})
+			}
+			found = append(found, map[string]any{"id": id, "isMember": true, "admins": admins})
+		}
+		return found, nil
 	case "version":
 		return map[string]any{"version": s.version}, nil
 	case "listDevices":

@@ -24,13 +24,7 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 		return err
 	}
 	if !ok {
-		if err := g.append(ctx, u, i, []core.Inbound{e}, appendOptions{}, now); err != nil || out.Text == "" {
-			return err
-		}
-		n := store.Note{User: u.ID, Identity: i.ID, Once: out.Once, Now: now}
-		n.Messages, n.Deliveries = g.notice(out.Text, i, now)
-		_, err = g.Store.Note(ctx, n)
-		return err
+		return g.talk(ctx, u, i, e, out, now)
 	}
 	if e.Program {
 		if err := g.ofProgram(ctx, u, i.Name, &out); err != nil {
@@ -82,6 +76,18 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 	g.Crash.At("noted")
 	g.followUp(ctx, n.Effects)
 	return g.finishNote(ctx, noted)
+}
+
+// talk stores a message that is no command after all, and a text beside it.
+func (g *Gateway) talk(ctx context.Context, u core.User, i core.Identity, e core.Inbound, out core.Outcome,
+	now time.Time) error {
+	if err := g.append(ctx, u, i, []core.Inbound{e}, appendOptions{}, now); err != nil || out.Text == "" {
+		return err
+	}
+	n := store.Note{User: u.ID, Identity: i.ID, Once: out.Once, Now: now}
+	n.Messages, n.Deliveries = g.notice(out.Text, i, now)
+	_, err := g.Store.Note(ctx, n)
+	return err
 }
 
 // finishNote receives the messages that stored effects released, and removes the files that they orphaned.

@@ -56,7 +56,8 @@ func (g *Gateway) fromGroup(ctx context.Context, in []core.Inbound, now time.Tim
 // newGroup has People decide about a group that nobody approved yet. What is said there is not kept.
 func (g *Gateway) newGroup(ctx context.Context, in []core.Inbound) error {
 	for n, e := range in {
-		if e.Kind != core.InGroup && !(e.Kind == core.InMessage && (g.addressed(e) || commands(e))) {
+		asks := e.Kind == core.InGroup || e.Kind == core.InMessage && (g.addressed(e) || commands(e))
+		if !asks {
 			continue
 		}
 		known, err := g.People.Group(ctx, e)

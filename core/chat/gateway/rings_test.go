@@ -45,9 +45,9 @@ func (h *heard) only(t *testing.T) bool {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		h.mu.Lock()
-		got := h.rings
-		if len(got) > 0 {
-			h.rings = map[string]bool{}
+		var got map[string]bool
+		if len(h.rings) > 0 {
+			got, h.rings = h.rings, map[string]bool{}
 		}
 		h.mu.Unlock()
 		for _, rings := range got {
