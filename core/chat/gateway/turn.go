@@ -371,6 +371,7 @@ func (g *Gateway) claimReply(ctx context.Context, t *core.Turn, r store.Reply) *
 
 // watch reads the flags of a running turn, when woken and at intervals, until ctx ends.
 func (g *Gateway) watch(ctx context.Context, r *running) {
+	k, started := turnKey{r.turn.User, r.turn.ID}, r.turn.StartedAt // messages that join replace the turn
 	t := time.NewTicker(g.Jobs.Lease / 3)
 	defer t.Stop()
 	for {
@@ -380,9 +381,9 @@ func (g *Gateway) watch(ctx context.Context, r *running) {
 		case <-r.flagged:
 		case <-t.C:
 		}
-		f, err := g.Store.Flags(ctx, r.turn.User, r.turn.ID)
+		f, err := g.Store.Flags(ctx, k.user, k.turn)
 		if err == nil {
-			r.obey(f, g.Now().Sub(r.turn.StartedAt) <= g.Settings.Join)
+			r.obey(f, g.Now().Sub(started) <= g.Settings.Join)
 		}
 	}
 }
