@@ -54,7 +54,13 @@ func judge(s scene, e event) (core.Inbound, bool) {
 	}
 	who := s.room.role(s.home, e.Sender)
 	switch s.room.kind(s.home) {
-	case kindGroup, kindBridged:
+	case kindGroup:
+		return group(s, in, e, who)
+	case kindBridged:
+		p, _ := s.room.portal()
+		if _, remote := s.home.ghost(e.Sender); p.roomType == "dm" || sameID(remote, p.receiver) {
+			return in, false // a note to self, or what the account's own phone says
+		}
 		return group(s, in, e, who)
 	case kindOpen:
 		return silent(s, in, core.SilentOpen), e.Type == typeMessage && who == roleOther

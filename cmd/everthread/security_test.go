@@ -52,6 +52,16 @@ func TestSecurityTable(t *testing.T) {
 		slices.Sort(list)
 		b.WriteString("| " + capability + " | " + door + " | " + strings.Join(list, ", ") + " |\n")
 	}
+	for _, standing := range []string{"members", "admins"} {
+		var list []string
+		for _, n := range command.Needs() {
+			if command.GroupStanding(strings.TrimPrefix(n.What, "/")) == standing {
+				list = append(list, "`"+n.What+"`")
+			}
+		}
+		slices.Sort(list)
+		b.WriteString("| " + standing + " of a group | command | " + strings.Join(list, ", ") + " |\n")
+	}
 	b.WriteString("\n")
 	const path, begin, end = "../../docs/security.md", "-update` -->\n", "<!-- end of needs -->"
 	text, err := os.ReadFile(path)

@@ -181,6 +181,9 @@ func (r *Room) signInLink(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
+	if u.Group() { // nobody signs in as it
+		return core.ErrNotFound
+	}
 	url, code, err := r.Engine.WebLink(u.ID)
 	switch {
 	case err == nil && u.ID != v.User.ID:

@@ -95,6 +95,9 @@ func (x *export) say(w io.Writer, m core.Message, zone *time.Location) error {
 	}
 	who := map[core.Role]string{core.RoleUser: x.user.Name, core.RoleAssistant: say(x.language).Assistant,
 		core.RoleSystem: "Everthread"}[m.Role]
+	if m.Speaker != nil {
+		who = m.Speaker.Name
+	}
 	if m.Task != nil && m.Role == core.RoleUser {
 		who = fmt.Sprintf(say(x.language).Task, who)
 	}
@@ -187,7 +190,7 @@ func (x *export) each(thread core.ThreadID, f func(core.Message) error) error {
 }
 
 func (x *export) line(m core.Message) (messageLine, error) {
-	l := messageLine{Thread: m.Thread, ID: m.ID, Day: x.labels[m.Segment], Role: m.Role, Kind: m.Kind,
+	l := messageLine{Thread: m.Thread, ID: m.ID, Day: x.labels[m.Segment], Role: m.Role, Speaker: m.Speaker, Kind: m.Kind,
 		Channel: m.Channel, SentAt: m.SentAt, Text: m.Text, Redacted: m.Redacted, Quote: m.Quote, Forwarded: m.ForwardedFrom,
 		ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: m.ToolName, Task: m.Task, Unfinished: m.Unfinished}
 	for _, a := range m.Attachments {

@@ -101,6 +101,7 @@ type messageLine struct {
 	ID          core.MessageID   `json:"id"`
 	Day         string           `json:"day,omitempty"`
 	Role        core.Role        `json:"role"`
+	Speaker     *core.Speaker    `json:"speaker,omitempty"` // of a group
 	Kind        core.MessageKind `json:"kind"`
 	Channel     string           `json:"channel,omitempty"`
 	SentAt      time.Time        `json:"sent_at"`

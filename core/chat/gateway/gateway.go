@@ -26,6 +26,7 @@ import (
 type Store interface {
 	store.InboundStore
 	store.RefStore
+	store.SpeakerStore
 	store.TurnStore
 	store.DeliveryStore
 	store.JobStore

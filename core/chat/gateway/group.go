@@ -40,8 +40,15 @@ func (g *Gateway) fromGroup(ctx context.Context, in []core.Inbound, now time.Tim
 	case core.InGroup: // it was added again
 		e.Kind = core.InUnblocked
 		return g.fromUser(ctx, u, i, []core.Inbound{e}, now)
-	case core.InMessage, core.InEdit:
+	case core.InMessage:
 		if in = g.heard(in); len(in) == 0 {
+			return nil
+		}
+	case core.InEdit, core.InRedaction:
+		if own, err := g.ownWords(ctx, u, i, e); err != nil || !own {
+			return err
+		}
+		if e.Kind == core.InEdit && len(g.heard(in)) == 0 {
 			return nil
 		}
 	}
@@ -79,6 +86,22 @@ func (g *Gateway) silent(ctx context.Context, e core.Inbound, now time.Time) err
 	}
 	e.Text, e.Raw, e.Attachments, e.Quote = "", nil, nil, nil
 	return g.inGroup(ctx, e, now)
+}
+
+// ownWords reports whether the message that an event changes may be changed by its writer: it is their own, or is not known.
+func (g *Gateway) ownWords(ctx context.Context, u core.User, i core.Identity, e core.Inbound) (bool, error) {
+	m, _, err := g.Store.Quoted(ctx, u.ID, i.ID, e.Target)
+	if errors.Is(err, core.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil || m.Speaker == nil {
+		return false, err
+	}
+	number, _, err := g.Store.Speaker(ctx, u.ID, e.Group.Speaker)
+	if errors.Is(err, core.ErrNotFound) {
+		err = nil
+	}
+	return err == nil && number == m.Speaker.Number, err
 }
 
 // heard returns the events of a group that are kept.

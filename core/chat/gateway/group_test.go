@@ -1,0 +1,96 @@
+package gateway_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/chat/gateway"
+	"github.com/everthread/everthread/core/store"
+)
+
+// gathering is a world with a group.
+type gathering struct {
+	*world
+	group core.User
+}
+
+func gather(t *testing.T) *gathering {
+	t.Helper()
+	w := newWorld(t, func(o *gateway.Options) { o.Settings.Groups.Enabled = true })
+	u, err := w.store.AddUserAt(t.Context(), core.User{Name: "Family", Role: core.RoleGroup, CreatedAt: time.Now()},
+		core.Identity{Address: core.Address{Channel: "line", Account: "1", External: "all"}, LastUsed: time.Now()})
+	must(t, err)
+	return &gathering{w, u}
+}
+
+// event is an event of a member.
+func (g *gathering) event(kind core.InboundKind, member, native, text string, addressed bool) core.Inbound {
+	g.n++
+	return core.Inbound{Address: core.Address{Channel: "line", Account: "1", External: "all"}, EventID: native + string(kind) + text,
+		NativeID: native, Target: native, Kind: kind, Text: text, Name: "Member " + member, SentAt: time.Now(),
+		Group: &core.Group{Title: "Family", Speaker: member, Addressed: addressed}}
+}
+
+// said returns the messages of the group that members wrote.
+func (g *gathering) said() (out []core.Message) {
+	g.t.Helper()
+	ms, _, err := g.store.Timeline(g.t.Context(), store.TimelineQuery{User: g.group.ID, Limit: 99})
+	must(g.t, err)
+	for _, m := range ms {
+		if m.Role == core.RoleUser {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func TestGroup_onlyTheWriterChangesWords(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	g.receive(g.event(core.InMessage, "ann", "m1", "the pizza is at seven", false))
+	g.receive(g.event(core.InMessage, "bo", "m2", "salad", false))
+	g.receive(g.event(core.InEdit, "bo", "m1", "Bo is the best", false))
+	g.receive(g.event(core.InRedaction, "bo", "m1", "", false))
+	g.receive(g.event(core.InRedaction, "nobody", "m1", "", false))
+	if m := g.said(); len(m) != 2 || m[0].Text != "the pizza is at seven" || m[0].Redacted {
+		t.Fatalf("another member changed it: %+v", m)
+	}
+	g.receive(g.event(core.InEdit, "ann", "m1", "the pizza is at eight", false))
+	if m := g.said(); m[0].Text != "the pizza is at eight" || m[0].Speaker.Name != "Member ann" {
+		t.Errorf("its writer cannot edit it: %+v", m[0])
+	}
+	g.receive(g.event(core.InRedaction, "ann", "m1", "", false))
+	if m := g.said(); !m[0].Redacted {
+		t.Errorf("its writer cannot remove it: %+v", m[0])
+	}
+}
+
+func TestGroup_isNobodysDirectChat(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	direct := g.event(core.InMessage, "ann", "m1", "as if it was alone", true)
+	direct.Group = nil
+	inPersons := g.event(core.InMessage, "ann", "m2", "as if it was a group", true)
+	inPersons.Address = g.address()
+	g.receive(direct)
+	g.receive(inPersons)
+	if m := g.said(); len(m) != 0 {
+		t.Errorf("it is taken for a direct chat: %+v", m)
+	}
+	ms, _, err := g.store.Timeline(t.Context(), store.TimelineQuery{User: 1, Limit: 9})
+	if must(t, err); len(ms) != 0 {
+		t.Errorf("a person's chat is taken for a group: %+v", ms)
+	}
+	program, forwarded := g.event(core.InMessage, "bot", "m3", "answer me", true), g.event(core.InMessage, "ann", "m4", "and this", true)
+	program.Group.Program, forwarded.ForwardedFrom = true, "Bo"
+	g.receive(program, forwarded)
+	g.receive(g.event(core.InMessage, "ann", "m5", "but this", true))
+	g.sent(1)
+	if turns, err := g.store.Turns(t.Context(), g.group.ID, 9); err != nil || len(turns) != 1 || len(turns[0].Inputs) != 1 {
+		t.Errorf("got %+v, %v", turns, err)
+	}
+	if m := g.said(); len(m) != 3 || !m[0].Tainted || m[1].Speaker.Number != 2 {
+		t.Errorf("got %+v", m)
+	}
+}
