@@ -91,7 +91,7 @@ func message(in *core.Inbound, m *models.Message, raw []byte, bot self) {
 			in.Kind, in.Target = core.InMoved, strconv.FormatInt(m.MigrateToChatID, 10)
 			return
 		}
-	} else if !fromPerson(m) {
+	} else if !fromPerson(m) || m.Chat.Type != models.ChatTypePrivate {
 		return
 	}
 	said := content(m)

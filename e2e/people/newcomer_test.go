@@ -56,7 +56,7 @@ func setUp(t *testing.T, database string) (*e2etest.Town, *e2etest.Gateway) {
 	if database == "" {
 		w.Answer(`Anything else`, "")
 	} else {
-		w.Answer(`Anything else`, "4")
+		w.Answer(`Anything else`, "5")
 		w.Answer(`The address of the database`, database)
 		w.Answer(`Anything else`, "")
 	}
