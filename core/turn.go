@@ -123,9 +123,8 @@ type Outcome struct {
 	Tainted bool   // Text has words that the person did not write
 	// Decides: the message answers a question of a turn, which a new turn continues.
 	Decides *Decision
-	// Continues: a new turn goes on with the last answer, which is unfinished.
-	Continues bool
-	// Asks: a new turn answers this text, as if the person had written it. Empty: none does.
+	// Asks: a new turn answers this text, as if the person had written it; with ContinueCommand it goes on with the last
+	// answer, which is unfinished. Empty: none does.
 	Asks string
 	// Once: a Text beside a message that is no command is sent once under this key.
 	Once string

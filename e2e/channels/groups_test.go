@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 	"github.com/everthread/everthread/e2e/e2etest"
 )
 
@@ -84,6 +85,15 @@ func TestGroups_onTelegram(t *testing.T) {
 		f.Says(bo, "/timezone Paris")
 		if got := f.Hears(g).Text; !strings.Contains(got, "administrator") {
 			t.Errorf("/timezone of a member says %q", got)
+		}
+		f.Telegram.Fail("getChatMember", 1, telegramtest.Failure{Code: 400, Description: "Bad Request: member list is inaccessible"})
+		f.Says(bo, "/timezone Rome")
+		if got := f.Hears(g).Text; !strings.Contains(got, "administrator") {
+			t.Errorf("when Telegram does not say who administers, it says %q", got)
+		}
+		f.Says(e2etest.Member{ID: 444, Name: "Dee"}, "/missed")
+		if got := f.Hears(g).Text; !strings.Contains(got, "pizza") && !strings.HasPrefix(got, "I have read") {
+			t.Errorf("/missed of somebody new says %q", got)
 		}
 		f.Telegram.Administers(f.Chat, cy.ID)
 		f.Says(cy, "/timezone Paris")

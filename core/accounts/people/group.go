@@ -44,7 +44,7 @@ func (p *People) Group(ctx context.Context, in core.Inbound) (known bool, err er
 // approves reports whether a text is the command that approves a group.
 func approves(text string) bool {
 	f := strings.Fields(strings.ToLower(text))
-	return len(f) == 1 && (f[0] == "/approve" || f[0] == "!approve")
+	return len(f) > 0 && (f[0] == "/approve" || f[0] == "!approve")
 }
 
 // Writer returns the user who wrote an event of a group, by the direct chat with them; the zero value if none is known.

@@ -339,13 +339,13 @@ func TestContinue_lastAnswer(t *testing.T) {
 		answer(c.name, core.NewMessage{Text: "Once upon", Unfinished: c.why})
 		w.send(w.ada, "/help") // its answer is no answer of the model
 		out, ok := w.ask(w.ada, "!continue please")
-		if !ok || out.Continues != c.want || (out.Text == "") != c.want {
+		if !ok || (out.Asks != "") != c.want || (out.Text == "") != c.want {
 			t.Errorf("%s: %+v", c.name, out)
 		}
 	}
 	answer("another thread", core.NewMessage{Text: "Once upon", Unfinished: core.FinishLength})
 	w.send(w.ada, "/thread Recipes")
-	if out, _ := w.ask(w.ada, "/continue"); out.Continues {
+	if out, _ := w.ask(w.ada, "/continue"); out.Asks != "" {
 		t.Error("an answer of another thread is continued")
 	}
 }

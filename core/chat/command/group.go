@@ -9,6 +9,7 @@ import (
 	"github.com/everthread/everthread/core/audit"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
+	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/text/markup"
 )
 
@@ -62,6 +63,9 @@ func (c *Commands) group(ctx context.Context, r *request, cmd command) (core.Out
 // mostMissed is how many messages /missed shows; of more, the model tells what happened.
 const mostMissed = 12
 
+// missedText is how much of each it shows, in characters.
+const missedText = 300
+
 // missed tells a member of a group what was said since their own last message.
 func (c *Commands) missed(ctx context.Context, r *request) (core.Outcome, error) {
 	if r.in.Group == nil {
@@ -71,17 +75,19 @@ func (c *Commands) missed(ctx context.Context, r *request) (core.Outcome, error)
 	if err != nil && !missing(err) {
 		return core.Outcome{}, err
 	}
-	q := store.TimelineQuery{User: r.user.ID, After: last, Oldest: last == 0, Limit: 100}
-	ms, more, err := c.Store.Timeline(ctx, q)
+	ms, more, err := c.Store.Timeline(ctx, store.TimelineQuery{User: r.user.ID, After: last, Limit: 100})
 	if err != nil {
 		return core.Outcome{}, err
+	}
+	if last == 0 && len(ms) > 0 { // they have not written yet: the newest messages
+		last = ms[0].ID
 	}
 	var lines []string
 	for _, m := range ms {
 		if m.Kind == core.KindChat && m.Role != core.RoleTool && !m.Redacted && m.Text != "" {
 			r.mark(m.Foreign())
 			lines = append(lines, "- **"+c.name(r, c.Calendar.Day(r.user.Settings, m.SentAt).Label)+", "+
-				m.SentAt.In(c.location(r)).Format("15:04")+"** · "+said(r, m.Role, m.Speaker, m.Text))
+				m.SentAt.In(c.location(r)).Format("15:04")+"** · "+said(r, m.Role, m.Speaker, text.Within(m.Text, missedText)))
 		}
 	}
 	switch {

@@ -124,7 +124,7 @@ func (c *Commands) goOn(ctx context.Context, r *request) (core.Outcome, error) {
 	for _, m := range slices.Backward(ms) {
 		if m.Role == core.RoleAssistant && m.Kind == core.KindChat {
 			if m.Unfinished != "" && !m.Redacted {
-				return core.Outcome{Continues: true}, nil
+				return core.Outcome{Asks: core.ContinueCommand}, nil
 			}
 			break
 		}

@@ -34,13 +34,8 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 	if out.Decides != nil {
 		return g.decide(ctx, u, i, e, *out.Decides, now)
 	}
-	if out.Continues {
-		e.Text, e.Solo = core.ContinueCommand, true
-		return g.append(ctx, u, i, []core.Inbound{e}, appendOptions{}, now)
-	}
 	if out.Asks != "" {
-		e.Text, e.Solo, e.Group.Addressed = out.Asks, true, true
-		return g.append(ctx, u, i, []core.Inbound{e}, appendOptions{}, now)
+		return g.asks(ctx, u, i, e, out.Asks, now)
 	}
 	asked := g.newMessage(u, e, now)
 	asked.Kind = core.KindCommand
@@ -76,6 +71,16 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 	g.Crash.At("noted")
 	g.followUp(ctx, n.Effects)
 	return g.finishNote(ctx, noted)
+}
+
+// asks stores a text in place of a command, for a turn of its own, also where nobody addressed the assistant.
+func (g *Gateway) asks(ctx context.Context, u core.User, i core.Identity, e core.Inbound, text string, now time.Time) error {
+	e.Text, e.Solo = text, true
+	if e.Group != nil {
+		of := *e.Group
+		of.Addressed, e.Group = true, &of
+	}
+	return g.append(ctx, u, i, []core.Inbound{e}, appendOptions{}, now)
 }
 
 // talk stores a message that is no command after all, and a text beside it.

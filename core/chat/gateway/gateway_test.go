@@ -288,7 +288,7 @@ func (noCommands) Command(_ context.Context, _ core.User, i core.Identity, in co
 	case "/stop":
 		return core.Outcome{Text: "Stopped.", Effects: []core.Effect{effect.StopTurn{Thread: 1}}}, true, nil
 	case "/continue", "!continue":
-		return core.Outcome{Continues: true}, true, nil
+		return core.Outcome{Asks: core.ContinueCommand}, true, nil
 	case "/retry":
 		return core.Outcome{Text: "Again.", Effects: []core.Effect{effect.RetryTurn{Thread: 1, At: time.Now()}}}, true, nil
 	}

@@ -94,3 +94,17 @@ func TestGroup_isNobodysDirectChat(t *testing.T) {
 		t.Errorf("got %+v", m)
 	}
 }
+
+func TestGroup_aCommandThatAsksIsAnswered(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	in := g.event(core.InMessage, "ann", "m1", core.ContinueCommand, false)
+	g.receive(in)
+	g.sent(1)
+	if turns, err := g.store.Turns(t.Context(), g.group.ID, 9); err != nil || len(turns) != 1 {
+		t.Errorf("got %+v, %v", turns, err)
+	}
+	if in.Group.Addressed {
+		t.Error("the event of the channel was changed")
+	}
+}
