@@ -254,10 +254,20 @@ type Group struct {
 	Addressed bool `json:",omitempty"`
 }
 
-// Administrators is an optional interface of a Channel with group chats.
-type Administrators interface {
-	// Administers reports whether the writer of a group chat administers it.
-	Administers(ctx context.Context, chat Address, speaker string) (bool, error)
+// Membership is what somebody is in a group chat.
+type Membership int
+
+// Memberships.
+const (
+	Outsider Membership = iota
+	Member
+	Administrator
+)
+
+// Memberships is an optional interface of a Channel with group chats.
+type Memberships interface {
+	// Membership returns what a speaker is in a group chat at present.
+	Membership(ctx context.Context, chat Address, speaker string) (Membership, error)
 }
 
 // Quote is the message that another replies to.

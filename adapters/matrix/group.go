@@ -3,11 +3,13 @@ package matrix
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 
+	"maunium.net/go/mautrix"
 	mevent "maunium.net/go/mautrix/event"
 	"maunium.net/go/mautrix/id"
 
@@ -95,18 +97,28 @@ func (r room) title(h household) string {
 // moderator is the power level of those who may change a room.
 const moderator = 50
 
-// Administers reports whether a member moderates a room.
-func (c *Channel) Administers(ctx context.Context, chat core.Address, speaker string) (bool, error) {
+// Membership returns what somebody is in a room at present: who moderates it administers it.
+func (c *Channel) Membership(ctx context.Context, chat core.Address, speaker string) (core.Membership, error) {
 	s, err := c.login(ctx)
 	if err != nil {
-		return false, err
+		return core.Outsider, err
 	}
-	levels, err := within(ctx, showTimeout, func(ctx context.Context) (*mevent.PowerLevelsEventContent, error) {
-		var out mevent.PowerLevelsEventContent
-		return &out, s.cli.StateEvent(ctx, id.RoomID(chat.External), mevent.StatePowerLevels, "", &out)
+	return within(ctx, showTimeout, func(ctx context.Context) (core.Membership, error) {
+		var member mevent.MemberEventContent
+		err := s.cli.StateEvent(ctx, id.RoomID(chat.External), mevent.StateMember, speaker, &member)
+		switch {
+		case errors.Is(err, mautrix.MNotFound), err == nil && member.Membership != mevent.MembershipJoin:
+			return core.Outsider, nil
+		case err != nil:
+			return core.Outsider, fmt.Errorf("read who is in the room: %w", err)
+		}
+		var levels mevent.PowerLevelsEventContent
+		if err := s.cli.StateEvent(ctx, id.RoomID(chat.External), mevent.StatePowerLevels, "", &levels); err != nil {
+			return core.Outsider, fmt.Errorf("read who moderates the room: %w", err)
+		}
+		if levels.GetUserLevel(id.UserID(speaker)) >= moderator {
+			return core.Administrator, nil
+		}
+		return core.Member, nil
 	})
-	if err != nil {
-		return false, fmt.Errorf("read who moderates the room: %w", err)
-	}
-	return levels.GetUserLevel(id.UserID(speaker)) >= moderator, nil
 }

@@ -83,28 +83,35 @@ func (p params) recipient(external string) bool {
 	return isPerson(external)
 }
 
-// Administers reports whether a member administers a group.
-func (c *Channel) Administers(ctx context.Context, chat core.Address, speaker string) (bool, error) {
+// memberOf is somebody in a group.
+type memberOf struct {
+	UUID   string `json:"uuid"`
+	Number string `json:"number"`
+}
+
+// Membership returns what somebody is in a group at present.
+func (c *Channel) Membership(ctx context.Context, chat core.Address, speaker string) (core.Membership, error) {
 	id, ok := groupOf(chat.External)
-	if !ok {
-		return false, nil
+	if !ok || speaker == "" {
+		return core.Outsider, nil
 	}
 	var groups []struct {
-		ID     string `json:"id"`
-		Admins []struct {
-			UUID   string `json:"uuid"`
-			Number string `json:"number"`
-		} `json:"admins"`
+		ID      string     `json:"id"`
+		Members []memberOf `json:"members"`
+		Admins  []memberOf `json:"admins"`
 	}
 	if err := c.api.call(ctx, showTimeout, "listGroups", params{"groupId": []string{id}}, maxAnswer, &groups); err != nil {
-		return false, fmt.Errorf("ask signal for the group: %w", err)
+		return core.Outsider, fmt.Errorf("ask signal for the group: %w", err)
 	}
+	meant := func(m memberOf) bool { return strings.ToLower(cmp.Or(m.UUID, m.Number)) == speaker }
 	for _, g := range groups {
-		for _, a := range g.Admins {
-			if g.ID == id && speaker != "" && strings.ToLower(cmp.Or(a.UUID, a.Number)) == speaker {
-				return true, nil
-			}
+		switch {
+		case g.ID != id:
+		case slices.ContainsFunc(g.Admins, meant):
+			return core.Administrator, nil
+		case slices.ContainsFunc(g.Members, meant):
+			return core.Member, nil
 		}
 	}
-	return false, nil
+	return core.Outsider, nil
 }

@@ -120,22 +120,37 @@ func (b self) spoken(text string) string {
 	return strings.TrimSpace(word + " " + rest)
 }
 
-// Administers reports whether a member administers a group.
-func (c *Channel) Administers(ctx context.Context, to core.Address, speaker string) (bool, error) {
+// Membership returns what somebody is in a group at present.
+func (c *Channel) Membership(ctx context.Context, to core.Address, speaker string) (core.Membership, error) {
 	chat, _, err := ofAddress(to.External)
 	if err != nil {
-		return false, err
+		return core.Outsider, err
 	}
 	id, err := strconv.ParseInt(speaker, 10, 64)
-	if err != nil || id <= 0 {
-		return err == nil && id == chat, err // an anonymous administrator writes as the group; a channel is none
+	switch {
+	case err != nil:
+		return core.Outsider, err
+	case id == chat: // an anonymous administrator writes as the group
+		return core.Administrator, nil
+	case id <= 0: // a channel
+		return core.Outsider, nil
 	}
 	var member struct {
-		Status models.ChatMemberType `json:"status"`
+		Status   models.ChatMemberType `json:"status"`
+		IsMember bool                  `json:"is_member"`
 	}
 	if err := c.api.call(ctx, callTimeout, "getChatMember", &bot.GetChatMemberParams{ChatID: chat, UserID: id},
 		&member); err != nil {
-		return false, fmt.Errorf("ask telegram for a member: %w", err)
+		return core.Outsider, fmt.Errorf("ask telegram for a member: %w", err)
 	}
-	return member.Status == models.ChatMemberTypeOwner || member.Status == models.ChatMemberTypeAdministrator, nil
+	switch member.Status {
+	case models.ChatMemberTypeOwner, models.ChatMemberTypeAdministrator:
+		return core.Administrator, nil
+	case models.ChatMemberTypeMember:
+		return core.Member, nil
+	}
+	if member.Status == models.ChatMemberTypeRestricted && member.IsMember {
+		return core.Member, nil
+	}
+	return core.Outsider, nil
 }

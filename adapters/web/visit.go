@@ -107,6 +107,15 @@ func (v *Visit) Again(ctx context.Context) *Visit {
 	return &w
 }
 
+// Of returns the visit to what is u's, in the visitor's language. The caller has checked that the visitor may see it.
+func (v *Visit) Of(u core.User) *Visit {
+	w := *v
+	w.User = u
+	w.Zone = w.ZoneOf(u.Settings)
+	w.Today = w.DayAt(w.Now)
+	return &w
+}
+
 // settle sets the language, zone and day from the visitor's settings.
 func (v *Visit) settle() {
 	v.Lang = v.Language(v.User.Settings.Language)

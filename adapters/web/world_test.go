@@ -28,7 +28,7 @@ func (nothing) Marks(string, string) [][2]int { return nil }
 func newWorld(t *testing.T, change ...func(o *web.Options)) *webtest.World {
 	t.Helper()
 	return webtest.New(t, func(w *webtest.World) []web.Room {
-		return []web.Room{chat.New(chat.Options{Store: w.Store, People: w.People, Hub: w.Hub, Gateway: w.Gate,
+		return []web.Room{chat.New(chat.Options{Store: w.Store, Groups: w.Groups, People: w.People, Hub: w.Hub, Gateway: w.Gate,
 			Keeper: w.Gate, Memory: w.Memory, Search: nothing{},
 			Plans:    &plan.Plans{Store: w.Store, Settings: plan.Settings{Language: "en"}},
 			MediaDir: w.Media, MediaMax: 1 << 20, Now: w.Clock.Now})}

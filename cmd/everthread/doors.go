@@ -77,7 +77,7 @@ func (a *app) newPage(proxies client.Proxies) (*web.Channel, error) {
 	h, w := a.Config.HTTP, a.Config.Channels.Web
 	rooms := []web.Room{
 		chat.New(chat.Options{Store: a.Store, People: a.People, Hub: a.Hub, Gateway: a.Gateway, Keeper: a.Files,
-			Tokens: a.Tokens, Search: a.Search, Memory: a.Memory, Plans: a.Plans, Rebuilder: a,
+			Tokens: a.Tokens, Search: a.Search, Memory: a.Memory, Plans: a.Plans, Rebuilder: a, Groups: a.Engine,
 			Models:   a.Turns.Choices,
 			MediaDir: a.Files.Dir, MediaMax: a.Files.Max, LivePages: w.LivePages, Now: a.Now}),
 		settings.New(a.officeOptions()),

@@ -6,6 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/accounts/people"
 )
 
 // administers reports whether the writer of an event of a group owns the gateway, or administers the group on its
@@ -18,13 +19,32 @@ func (e *Engine) administers(ctx context.Context, in core.Inbound) (bool, error)
 	if in.Group == nil || in.Group.Program {
 		return false, nil
 	}
-	ch, ok := e.Channels[in.Address.Channel].(core.Administrators)
+	is, err := e.membership(ctx, in.Address.Chat(), in.Group.Speaker)
+	return err == nil && is == core.Administrator, nil
+}
+
+func (e *Engine) membership(ctx context.Context, chat core.Address, speaker string) (core.Membership, error) {
+	ch, ok := e.Channels[chat.Channel].(core.Memberships)
 	if !ok {
-		return false, nil
+		return core.Outsider, nil
 	}
-	may, err := ch.Administers(ctx, in.Address.Chat(), in.Group.Speaker)
+	is, err := ch.Membership(ctx, chat, speaker)
 	if err != nil {
-		e.Log.Warn("not known who administers a group", zap.String("channel", in.Address.Channel), zap.Error(err))
+		e.Log.Warn("the channel does not say who is in a group", zap.String("channel", chat.Channel), zap.Error(err))
 	}
-	return err == nil && may, nil
+	return is, err
+}
+
+// Groups lists the groups in which a person has written.
+func (e *Engine) Groups(ctx context.Context, user core.UserID) ([]people.Attendance, error) {
+	if !e.Config.Groups.Enabled {
+		return nil, nil
+	}
+	return e.People.Groups(ctx, user)
+}
+
+// Attends reports whether a person who has written in a group is a member of it at present.
+func (e *Engine) Attends(ctx context.Context, a people.Attendance) (bool, error) {
+	is, err := e.membership(ctx, a.Chat, a.Speaker)
+	return is != core.Outsider, err
 }

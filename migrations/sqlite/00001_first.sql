@@ -265,7 +265,7 @@ CREATE TABLE speakers (
 	last_message bigint NOT NULL,
 	PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
-CREATE UNIQUE INDEX speakers_key ON speakers (user_id, key);
+CREATE UNIQUE INDEX speakers_key ON speakers (key, user_id);
 
 CREATE TABLE loops (
 	user_id      bigint NOT NULL,

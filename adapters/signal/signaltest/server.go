@@ -58,6 +58,7 @@ type Server struct {
 	sent    map[string][]Message // by recipient
 	typed   []string             // recipients of typing notices
 	admins  map[string][]string  // by group
+	left    map[string][]string  // by group; everybody else is a member
 	unread  map[string][]int64   // messages without a read mark, by author
 	files   map[string][]byte    // by id
 	names   map[string]string    // of contacts, by ACI
@@ -80,7 +81,7 @@ type Server struct {
 
 // New starts a daemon on 127.0.0.1. The caller must call Close.
 func New() *Server {
-	s := &Server{clock: 1790000000000, sent: map[string][]Message{}, admins: map[string][]string{}, unread: map[string][]int64{},
+	s := &Server{clock: 1790000000000, sent: map[string][]Message{}, admins: map[string][]string{}, left: map[string][]string{}, unread: map[string][]int64{},
 		files: map[string][]byte{}, names: map[string]string{}, version: "0.14.6", dead: make(chan struct{})}
 	if err := s.Start(s, ""); err != nil {
 		panic(err)
@@ -157,6 +158,13 @@ func (s *Server) Administers(group, person string) {
 	s.Lock()
 	defer s.Unlock()
 	s.admins[group] = append(s.admins[group], person)
+}
+
+// Leaves makes a person leave a group.
+func (s *Server) Leaves(group, person string) {
+	s.Lock()
+	defer s.Unlock()
+	s.left[group] = append(s.left[group], person)
 }
 
 // Receipt lets a person's app report messages of ours as delivered or read.
@@ -674,11 +682,16 @@ func (s *Server) carryOut(c *call) (any, *Failure) {
 	case "listGroups":
 		var found []any
 		for _, id := range c.recipients() {
-			admins := []any{}
+			admins, members := []any{}, []any{}
 			for _, person := range s.admins[id] {
 				admins = append(admins, map[string]any{"uuid": person, "number": nil})
 			}
-			found = append(found, map[string]any{"id": id, "isMember": true, "admins": admins})
+			for person := range s.names {
+				if !slices.Contains(s.left[id], person) {
+					members = append(members, map[string]any{"uuid": person, "number": nil})
+				}
+			}
+			found = append(found, map[string]any{"id": id, "isMember": true, "members": members, "admins": admins})
 		}
 		return found, nil
 	case "version":

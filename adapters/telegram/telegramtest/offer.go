@@ -107,7 +107,14 @@ func chatOf(chat int64) map[string]any {
 func (s *Server) Administers(chat, person int64) {
 	s.Lock()
 	defer s.Unlock()
-	s.admins[[2]int64{chat, person}] = true
+	s.members[[2]int64{chat, person}] = "administrator"
+}
+
+// Leaves makes a person leave a group.
+func (s *Server) Leaves(chat, person int64) {
+	s.Lock()
+	defer s.Unlock()
+	s.members[[2]int64{chat, person}] = "left"
 }
 
 // LastUpdate returns the id of the last offered update.

@@ -9,6 +9,7 @@
 package telegramtest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -92,7 +93,7 @@ type Server struct {
 	sent     []Message
 	drafts   []Draft
 	actions  map[[2]int64]int
-	admins   map[[2]int64]bool // by chat and person
+	members  map[[2]int64]string // who is not just a member, by chat and person
 	answered []string
 	menus    map[string][]string
 	files    map[string]file
@@ -116,7 +117,7 @@ func New() *Server {
 func Listen(addr string) (*Server, error) {
 	s := &Server{
 		client: &http.Client{Transport: &http.Transport{}},
-		nextID: 700000001, history: map[int64]json.RawMessage{}, admins: map[[2]int64]bool{}, actions: map[[2]int64]int{}, menus: map[string][]string{},
+		nextID: 700000001, history: map[int64]json.RawMessage{}, members: map[[2]int64]string{}, actions: map[[2]int64]int{}, menus: map[string][]string{},
 		files: map[string]file{},
 	}
 	if err := s.Start(s, addr); err != nil {
@@ -219,11 +220,8 @@ func (s *Server) call(ctx context.Context, bot, method string, p params) (any, *
 	case "getChatMember":
 		s.Lock()
 		defer s.Unlock()
-		status := "member"
-		if s.admins[[2]int64{p.int("chat_id"), p.int("user_id")}] {
-			status = "administrator"
-		}
-		return map[string]any{"status": status, "user": personOf(p.int("user_id"))}, nil
+		status := s.members[[2]int64{p.int("chat_id"), p.int("user_id")}]
+		return map[string]any{"status": cmp.Or(status, "member"), "user": personOf(p.int("user_id"))}, nil
 	case "getFile":
 		return s.getFile(p)
 	case "sendChatAction", "setMyCommands", "answerCallbackQuery", "setMessageReaction":

@@ -244,6 +244,9 @@ func speaker(v *web.Visit, e *entry, m core.Message) {
 	e.Kind, e.Who, e.Name = "said", "agent", say(v.Lang).Agent
 	if m.Role == core.RoleUser {
 		e.Who, e.Name = "user", say(v.Lang).You
+		if m.Speaker != nil { // of a group
+			e.Name = m.Speaker.Name
+		}
 		if m.Task != nil { // a task's instruction, typed earlier
 			e.Name = fmt.Sprintf(say(v.Lang).TaskDue, momentOf(v, m.Task.Due, v.Zone))
 		}
@@ -300,7 +303,7 @@ func join(v *web.Visit, all []*entry) {
 			e.Day = v.DayName(date)
 		}
 		e.Follows = e.Day == "" && e.Kind == "said" && before.Kind == "said" && before.Who == e.Who &&
-			e.At.Sub(before.At) < together
+			before.Name == e.Name && e.At.Sub(before.At) < together
 	}
 }
 

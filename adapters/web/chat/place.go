@@ -14,6 +14,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/accounts/people"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 )
@@ -308,9 +309,15 @@ func (r *Room) threadsPage(v *web.Visit) error {
 	if err != nil {
 		return fmt.Errorf("read threads: %w", err)
 	}
-	return v.Page("threads", say(v.Lang).Threads, web.Each(all, func(t core.Thread) shownThread {
+	groups, err := r.Groups.Groups(v.Context(), v.User.ID)
+	if err != nil {
+		return fmt.Errorf("read groups: %w", err)
+	}
+	return v.Page("threads", say(v.Lang).Threads, map[string]any{"Threads": web.Each(all, func(t core.Thread) shownThread {
 		return shownThread{title(v, t), place{thread: t}.path(), fmt.Sprintf(say(v.Lang).Opened, v.Moment(t.CreatedAt))}
-	}))
+	}), "Groups": web.Each(groups, func(a people.Attendance) shownThread {
+		return shownThread{a.Group.Name, groupPath(a.Group.ID), v.ChannelName(a.Chat.Channel)}
+	})})
 }
 
 // title returns a thread's title, or a text that says it has none.

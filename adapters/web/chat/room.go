@@ -12,6 +12,7 @@ import (
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/accounts/people"
 	"github.com/everthread/everthread/core/chat/live"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/memory/items"
@@ -80,6 +81,14 @@ type Plans interface {
 	Describe(expression, language string) string
 }
 
+// Groups knows the groups of a person.
+type Groups interface {
+	// Groups lists the groups in which a person has written.
+	Groups(ctx context.Context, user core.UserID) ([]people.Attendance, error)
+	// Attends reports whether a person who has written in a group is a member of it at present.
+	Attends(ctx context.Context, a people.Attendance) (bool, error)
+}
+
 // Rebuilder rebuilds the prompt that a snapshot describes.
 type Rebuilder interface {
 	Rebuild(ctx context.Context, user core.UserID, s *store.Snapshot) ([]core.ModelMessage, error)
@@ -98,6 +107,7 @@ type Options struct {
 
 	Plans     Plans // listed beside a day
 	Rebuilder Rebuilder
+	Groups    Groups
 	// Models lists the models that a person may choose, the default first; nil: none is shown.
 	Models    func(user core.UserID) []core.ModelChoice
 	MediaDir  string // folder of the attachments
@@ -131,7 +141,7 @@ func (r *Room) Files() fs.FS { return files }
 
 func (r *Room) Routes() []web.Route {
 	return web.Needing(core.CanTalk, slices.Concat(r.conversationRoutes(), r.promiseRoutes(), r.threadRoutes(),
-		r.messageRoutes(), r.actRoutes())...)
+		r.groupRoutes(), r.messageRoutes(), r.actRoutes())...)
 }
 
 // texts are the room's texts in one language. The comments list the values for the formatting verbs in order.
@@ -204,6 +214,10 @@ type texts struct {
 	// Threads.
 	ThreadsLead, NewThread, ThreadTitle, ThreadsNone, ThreadsHint, ThreadNew, ThreadEmpty, ThreadEmptyHint, Untitled,
 	Opened, BackToThreads, ThreadEdit, ThreadRename, ThreadDrop, ThreadDropLead, ThreadDropDo string
+
+	// Groups.
+	Groups, GroupsLead, GroupLeft string
+	GroupLead, GroupUnknown       string // channel
 
 	// Errors.
 	ErrMany, ErrTitleLong, ErrNoTitle string

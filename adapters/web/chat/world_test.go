@@ -80,6 +80,7 @@ func newWorld(t testing.TB, change ...func(o *Options)) *webtest.World {
 		o := Options{Store: w.Store, People: w.People, Hub: w.Hub, Gateway: w.Gate, Keeper: w.Gate, Search: newFinder(t, w),
 			Memory: w.Memory, Plans: &plan.Plans{Store: w.Store, Settings: plan.Settings{MaxTasks: 9, Language: "en"}},
 			Rebuilder: rebuilder(func() ([]core.ModelMessage, error) { return nil, errors.New("not here") }),
+			Groups:    w.Groups,
 			MediaDir:  w.Media, MediaMax: 1 << 20, Now: w.Clock.Now}
 		for _, f := range change {
 			f(&o)

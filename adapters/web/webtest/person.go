@@ -19,6 +19,7 @@ type Said struct {
 	Files   []core.Attachment
 	Thread  core.ThreadID
 	At      core.Identity
+	Speaker *core.Speaker // of a group, who addresses nobody
 }
 
 // Says stores a message of the person.
@@ -32,10 +33,13 @@ func (p *Person) Says(text string, more ...func(*Said)) core.MessageID {
 	m := core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: text, Tokens: 5, Quote: s.Quote,
 		ForwardedFrom: s.Forward, Attachments: s.Files, SentAt: now, Day: DayOf(p.User.Settings, now)}
 	id := rand.Text()
+	if s.Speaker != nil {
+		m.Speaker = &core.Speaker{Key: s.Speaker.Key, Name: s.Speaker.Name, Native: id}
+	}
 	e := core.Inbound{Address: s.At.Address, EventID: id, NativeID: id, Kind: core.InMessage, Text: text,
 		SentAt: now, ReceivedAt: now}
 	out, err := p.Store.Append(p.Context, store.Append{User: p.User.ID, Identity: s.At.ID, Events: []core.Inbound{e},
-		Messages: []core.NewMessage{m}, Now: now, RunAt: now, Thread: s.Thread})
+		Messages: []core.NewMessage{m}, Now: now, RunAt: now, Thread: s.Thread, Heard: s.Speaker != nil})
 	p.Must(err)
 	return out.Messages[0]
 }

@@ -37,6 +37,16 @@ import (
 	"github.com/everthread/everthread/core/trust"
 )
 
+// Groups knows who has written in which group, and is told whether they attend it.
+type Groups struct {
+	*people.People
+	Attended bool
+	Err      error
+}
+
+// Attends returns what it was told.
+func (g *Groups) Attends(context.Context, people.Attendance) (bool, error) { return g.Attended, g.Err }
+
 // World is the page with a real store and a gateway without a model.
 type World struct {
 	T       testing.TB
@@ -47,6 +57,7 @@ type World struct {
 	Hub     *live.Hub
 	Page    *web.Channel
 	People  *people.People
+	Groups  *Groups
 	Memory  *items.Memory
 	Log     *zap.Logger
 	Media   string
@@ -213,6 +224,7 @@ func New(t testing.TB, rooms func(w *World) []web.Room, change ...func(o *web.Op
 	w.Gate = &gate{w: w}
 	w.Memory = &items.Memory{Store: w.Store, Signals: Signals{w.Store}}
 	w.People = &people.People{Store: w.Store, Now: w.Clock.Now, Rand: rand.Reader, Log: w.Log}
+	w.Groups = &Groups{People: w.People}
 	o := web.Options{Store: w.Store, Owner: w.People, Gateway: w.Gate, Rooms: rooms(w), PublicURL: "http://127.0.0.1:8080",
 		Calendar: day.Calendar{Zone: Paris(), Finalize: 3 * time.Hour, Post: 8 * time.Hour},
 		Zone:     "Europe/Paris", Language: "en", Log: w.Log, Now: w.Clock.Now, Rand: rand.Reader}

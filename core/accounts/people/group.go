@@ -60,6 +60,48 @@ func (p *People) Writer(ctx context.Context, in core.Inbound) (core.User, error)
 	return u, err
 }
 
+// Attendance is a group in which a person has written.
+type Attendance struct {
+	Group   core.User
+	Chat    core.Address
+	Speaker string // the service's id of the person
+}
+
+// Groups lists the groups in which a person has written, by name.
+func (p *People) Groups(ctx context.Context, user core.UserID) ([]Attendance, error) {
+	own, err := p.Identities(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	var out []Attendance
+	for _, i := range own {
+		groups, err := p.SpokenIn(ctx, i.Address.External)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range groups {
+			at, err := p.Identities(ctx, g)
+			if err != nil {
+				return nil, err
+			}
+			for _, chat := range at {
+				if chat.Address.Channel != i.Address.Channel || chat.Address.Account != i.Address.Account {
+					continue
+				}
+				u, err := p.User(ctx, g)
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, Attendance{u, chat.Address.Chat(), i.Address.External})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Attendance) int {
+		return cmp.Or(cmp.Compare(a.Group.Name, b.Group.Name), cmp.Compare(a.Group.ID, b.Group.ID))
+	})
+	return out, nil
+}
+
 // addGroup makes a group a user, with the zone and the language of its owner. Its days are not posted unless it asks.
 func (p *People) addGroup(ctx context.Context, in core.Inbound, owner core.User) error {
 	ctx = core.WithActor(ctx, core.Actor{Via: core.ViaGateway, At: p.Now()})

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
@@ -56,6 +57,12 @@ func testGroups(b *bench) {
 	if _, _, err := b.Speaker(b.ctx, b.user.ID, "7"); !errors.Is(err, core.ErrNotFound) {
 		b.t.Errorf("a person has speakers: %v", err)
 	}
+	in, err := b.SpokenIn(b.ctx, "7")
+	b.must(err)
+	equal(b, "groups of a speaker", slices.Equal(in, []core.UserID{g.user.ID}), true)
+	in, err = b.SpokenIn(b.ctx, "9")
+	b.must(err)
+	equal(b, "groups of somebody else", len(in), 0)
 	day, err := b.Day(b.ctx, g.user.ID, dayOf(b.now).Label)
 	b.must(err)
 	equal(b, "messages of the day", day.Messages, 3)
