@@ -26,15 +26,12 @@ func (groupsListCmd) Run(ctx context.Context, d *opened) error {
 	type group struct {
 		id, name, channel, address, code string
 	}
-	users, err := d.store.Users(ctx)
+	groups, err := d.store.Groups(ctx)
 	if err != nil {
 		return err
 	}
 	var all []group
-	for _, u := range users {
-		if !u.Group() {
-			continue
-		}
+	for _, u := range groups {
 		ids, err := d.store.Identities(ctx, u.ID)
 		if err != nil {
 			return err

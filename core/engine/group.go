@@ -35,12 +35,12 @@ func (e *Engine) membership(ctx context.Context, chat core.Address, speaker stri
 	return is, err
 }
 
-// Groups lists the groups in which a person has written.
-func (e *Engine) Groups(ctx context.Context, user core.UserID) ([]people.Attendance, error) {
+// GroupsOf lists the groups in which a person has written.
+func (e *Engine) GroupsOf(ctx context.Context, user core.UserID) ([]people.Attendance, error) {
 	if !e.Config.Groups.Enabled {
 		return nil, nil
 	}
-	return e.People.Groups(ctx, user)
+	return e.People.GroupsOf(ctx, user)
 }
 
 // Attends reports whether a person who has written in a group is a member of it at present.

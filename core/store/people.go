@@ -12,6 +12,8 @@ import (
 type PeopleStore interface {
 	User(ctx context.Context, id core.UserID) (core.User, error)
 	Users(ctx context.Context) ([]core.User, error)
+	// Groups lists all group chats that were approved, oldest first.
+	Groups(ctx context.Context) ([]core.User, error)
 	// FindUsers returns up to limit users, ordered by id, from offset on, and the total number of matches. A user
 	// matches if words is empty, is part of the name in any case, or is the id as "7" or "#7".
 	FindUsers(ctx context.Context, words string, offset, limit int) (users []core.User, total int, err error)

@@ -46,8 +46,6 @@ type SpeakerStore interface {
 	// Speaker returns the number and the newest message of a member of a group, or core.ErrNotFound. key is the service's
 	// id of the member.
 	Speaker(ctx context.Context, group core.UserID, key string) (number int64, last core.MessageID, err error)
-	// SpokenIn lists at most 100 groups in which a member with the service's id key has written.
-	SpokenIn(ctx context.Context, key string) ([]core.UserID, error)
 }
 
 // RefStore finds messages by the ids that services gave them.

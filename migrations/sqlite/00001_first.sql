@@ -34,6 +34,7 @@ CREATE TABLE users (
 );
 CREATE INDEX users_version ON users (index_version);
 CREATE INDEX users_own ON users (id) WHERE settings LIKE '%"embeddings":{%';
+CREATE INDEX users_groups ON users (id) WHERE role = 'group';
 CREATE INDEX users_behind ON users (id) WHERE unindexed = 1;
 INSERT INTO users (id, name, role, created_at) VALUES (0, 'strangers', 'none', 0);
 
@@ -265,7 +266,7 @@ CREATE TABLE speakers (
 	last_message bigint NOT NULL,
 	PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
-CREATE UNIQUE INDEX speakers_key ON speakers (key, user_id);
+CREATE UNIQUE INDEX speakers_key ON speakers (user_id, key);
 
 CREATE TABLE loops (
 	user_id      bigint NOT NULL,

@@ -35,7 +35,7 @@ func groupPath(g core.UserID) string { return fmt.Sprintf("/groups/%d", g) }
 // is given the visit to what is the group's, and the visitor's own.
 func (r *Room) inGroup(serve func(v, own *web.Visit, a people.Attendance) error) func(*web.Visit, int64) error {
 	return func(v *web.Visit, id int64) error {
-		all, err := r.Groups.Groups(v.Context(), v.User.ID)
+		all, err := r.Groups.GroupsOf(v.Context(), v.User.ID)
 		if err != nil {
 			return fmt.Errorf("read groups: %w", err)
 		}

@@ -309,7 +309,7 @@ func (r *Room) threadsPage(v *web.Visit) error {
 	if err != nil {
 		return fmt.Errorf("read threads: %w", err)
 	}
-	groups, err := r.Groups.Groups(v.Context(), v.User.ID)
+	groups, err := r.Groups.GroupsOf(v.Context(), v.User.ID)
 	if err != nil {
 		return fmt.Errorf("read groups: %w", err)
 	}

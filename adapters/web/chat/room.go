@@ -83,8 +83,8 @@ type Plans interface {
 
 // Groups knows the groups of a person.
 type Groups interface {
-	// Groups lists the groups in which a person has written.
-	Groups(ctx context.Context, user core.UserID) ([]people.Attendance, error)
+	// GroupsOf lists the groups in which a person has written.
+	GroupsOf(ctx context.Context, user core.UserID) ([]people.Attendance, error)
 	// Attends reports whether a person who has written in a group is a member of it at present.
 	Attends(ctx context.Context, a people.Attendance) (bool, error)
 }

@@ -67,38 +67,37 @@ type Attendance struct {
 	Speaker string // the service's id of the person
 }
 
-// Groups lists the groups in which a person has written, by name.
-func (p *People) Groups(ctx context.Context, user core.UserID) ([]Attendance, error) {
+// GroupsOf lists the groups in which a person has written, by name.
+func (p *People) GroupsOf(ctx context.Context, user core.UserID) ([]Attendance, error) {
 	own, err := p.Identities(ctx, user)
 	if err != nil {
 		return nil, err
 	}
+	groups, err := p.Groups(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var out []Attendance
-	for _, i := range own {
-		groups, err := p.SpokenIn(ctx, i.Address.External)
+	for _, g := range groups {
+		at, err := p.Identities(ctx, g.ID)
 		if err != nil {
 			return nil, err
 		}
-		for _, g := range groups {
-			at, err := p.Identities(ctx, g)
-			if err != nil {
-				return nil, err
-			}
-			for _, chat := range at {
+		for _, chat := range at {
+			for _, i := range own {
 				if chat.Address.Channel != i.Address.Channel || chat.Address.Account != i.Address.Account {
 					continue
 				}
-				u, err := p.User(ctx, g)
-				if err != nil {
+				_, _, err := p.Speaker(ctx, g.ID, i.Address.External)
+				if err == nil {
+					out = append(out, Attendance{g, chat.Address.Chat(), i.Address.External})
+				} else if !errors.Is(err, core.ErrNotFound) {
 					return nil, err
 				}
-				out = append(out, Attendance{u, chat.Address.Chat(), i.Address.External})
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Attendance) int {
-		return cmp.Or(cmp.Compare(a.Group.Name, b.Group.Name), cmp.Compare(a.Group.ID, b.Group.ID))
-	})
+	slices.SortStableFunc(out, func(a, b Attendance) int { return cmp.Compare(a.Group.Name, b.Group.Name) })
 	return out, nil
 }
 

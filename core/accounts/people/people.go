@@ -37,7 +37,7 @@ type Store interface {
 	store.PeopleStore
 	store.CodeStore
 	store.LinkStore
-	SpokenIn(ctx context.Context, key string) ([]core.UserID, error)
+	store.SpeakerStore
 	Approvals(ctx context.Context, user core.UserID, before core.ApprovalID, limit int) ([]effect.Approval, error)
 	Identify(ctx context.Context, a core.Address) (core.Identity, core.User, error)
 	Hold(ctx context.Context, h store.Hold) (duplicate bool, err error)

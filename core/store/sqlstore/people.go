@@ -55,6 +55,11 @@ func (s *Store) Users(ctx context.Context) ([]core.User, error) {
 	return list(s.one(ctx), scanUser, `SELECT `+userColumns+` FROM users WHERE id > 0 AND role <> 'none' ORDER BY id`)
 }
 
+// Groups lists all groups.
+func (s *Store) Groups(ctx context.Context) ([]core.User, error) {
+	return list(s.one(ctx), scanUser, `SELECT `+userColumns+` FROM users WHERE role = 'group' ORDER BY id`)
+}
+
 // AddUser creates a user with a continuous thread. core.ErrExists for a second owner.
 func (s *Store) AddUser(ctx context.Context, u core.User) (core.User, error) {
 	err := s.update(ctx, "add user", 0, func(t *tx) {

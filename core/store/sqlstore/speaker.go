@@ -18,12 +18,6 @@ func (t *tx) speaker(s core.Speaker, message core.MessageID) *core.Speaker {
 	return &s
 }
 
-// SpokenIn lists groups of a speaker; see store.SpeakerStore.
-func (s *Store) SpokenIn(ctx context.Context, key string) ([]core.UserID, error) {
-	return list(s.one(ctx), column[core.UserID],
-		`SELECT user_id FROM speakers WHERE key = $1 ORDER BY user_id LIMIT 100`, key)
-}
-
 // Speaker returns a member of a group; see store.SpeakerStore.
 func (s *Store) Speaker(ctx context.Context, group core.UserID, key string) (number int64, last core.MessageID,
 	err error) {

@@ -39,6 +39,7 @@ func rare() []string {
 		`lease_until = 0 WHERE state = 'running' AND worker`,                  // as many as are running
 		`DELETE FROM rates`,                                                   // swept
 		`FROM users WHERE id > 0`,                                             // the owner's list of users
+		`FROM users WHERE role = 'group'`,                                     // an index of the few groups
 		`FROM users WHERE role = 'owner'`,                                     // the first start
 		`FROM agent_keys ORDER BY`,                                            // one or two of a few users
 		`ORDER BY id DESC LIMIT $3) newest`,                                   // as many as a minute allows

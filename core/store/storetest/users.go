@@ -173,6 +173,7 @@ func everybodys() map[string]string {
 		swept   = "expired rows of every user are deleted"
 		started = "a process starts or ends"
 		indexes = "users to be indexed"
+		groups  = "the few groups: the owner lists them, and a person those in which they have written"
 	)
 	return map[string]string{
 		`queue, key, ref FROM jobs WHERE queue =`:             clock,
@@ -201,6 +202,7 @@ func everybodys() map[string]string {
 		`SELECT COUNT(*) FROM users WHERE role = 'owner'`:     started,
 		`FROM agent_keys ORDER BY user_id`:                    started,
 		`FROM users WHERE id > 0 AND role <> 'none'`:          owner,
+		`FROM users WHERE role = 'group'`:                     groups,
 		`FROM deliveries WHERE state IN ('failed', 'unknown'`: owner,
 		`FROM embeddings WHERE user_id > 0 AND state`:         owner,
 		`FROM jobs GROUP BY queue, state`:                     owner,
