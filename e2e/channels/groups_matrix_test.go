@@ -52,6 +52,19 @@ func TestGroups_onMatrix(t *testing.T) {
 			t.Errorf("/timezone of a member says %q", got)
 		}
 
+		l := w.Ledger()
+		family := l.Lines(`SELECT id FROM users WHERE role = 'group'`)[0]
+		page := g.NewGuest(w.SignInCode("1"))
+		page.ReadsGroup(family, "The pizza is at seven.")
+		gone := ada.Party("Gone", false, bot.ID, bo)
+		ada.Joined(g, gone, bot.ID)
+		ada.Say(gone, "/approve")
+		ada.Heard(gone, bot.ID, 2)
+		ada.Say(gone, "assistant: is anybody here?")
+		ada.Heard(gone, bot.ID, 3)
+		ada.Leave(gone)
+		page.ReadsGroup(l.Lines(`SELECT MAX(id) FROM users WHERE role = 'group'`)[0], "")
+
 		device := ada.Olm()
 		secret := device.Party("Secrets", true, bot.ID, bo)
 		device.Joined(g, secret, bot.ID)
@@ -62,8 +75,7 @@ func TestGroups_onMatrix(t *testing.T) {
 		if got := device.Answers(g, secret, bot.ID, 3); got[2].Body() != "I have read 1." {
 			t.Errorf("in the encrypted room it answers %q", got[2].Body())
 		}
-		l := w.Ledger()
-		if n := l.Count(`SELECT COUNT(*) FROM users WHERE role = 'group'`); n != 2 {
+		if n := l.Count(`SELECT COUNT(*) FROM users WHERE role = 'group'`); n != 3 {
 			t.Errorf("there are %d groups", n)
 		}
 	})

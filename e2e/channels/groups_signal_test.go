@@ -63,6 +63,10 @@ func TestGroups_onSignal(t *testing.T) {
 			t.Errorf("/timezone of an administrator says %q", got)
 		}
 		l.Until(`SELECT COUNT(*) FROM messages WHERE body = 'The pizza is at seven.'`, 1, g)
+		page := g.NewGuest(w.SignInCode("1"))
+		page.ReadsGroup(l.Lines(`SELECT id FROM users WHERE role = 'group'`)[0], "The pizza is at seven.")
+		s.Leaves(group, grace)
+		page.ReadsGroup(l.Lines(`SELECT id FROM users WHERE role = 'group'`)[0], "")
 		pizza := s.Gather(group, linus, "I take this back", nil)
 		s.Gather(group, linus, "", map[string]any{"message": nil, "remoteDelete": map[string]any{"timestamp": pizza}})
 		l.Until(`SELECT COUNT(*) FROM messages m JOIN users u ON u.id = m.user_id WHERE u.role = 'group' AND m.redacted = 1`, 1, g)

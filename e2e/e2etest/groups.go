@@ -191,3 +191,21 @@ func (a *Account) Party(name string, encrypted bool, bot string, others ...*Acco
 	}
 	return out.RoomID
 }
+
+// Leave leaves a room.
+func (a *Account) Leave(room string) {
+	a.h.t.Helper()
+	a.h.Call(http.MethodPost, "/_matrix/client/v3/rooms/"+url.PathEscape(room)+"/leave", a.Token, map[string]any{}, nil)
+}
+
+// ReadsGroup checks that a visitor reads a text on the page of a group; empty: that they may not see it.
+func (v *Guest) ReadsGroup(id, text string) {
+	v.G.t.Helper()
+	want := http.StatusOK
+	if text == "" {
+		want = http.StatusForbidden
+	}
+	if r, body := v.Get("/groups/" + id); r.StatusCode != want || !strings.Contains(body, text) {
+		v.G.t.Errorf("the page of group %s answers %s without %q: %.1500s", id, r.Status, text, body)
+	}
+}
