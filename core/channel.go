@@ -286,7 +286,7 @@ type Quote struct {
 func (q *Quote) Of(m Message) {
 	q.Message, q.Mine, q.Files = m.ID, m.Role != RoleUser, nil
 	if !q.Mine {
-		q.From = cmp.Or(q.From, m.ForwardedFrom)
+		q.From = cmp.Or(m.ForwardedFrom, m.Speaker.named(), q.From)
 	}
 	for n, a := range m.Attachments {
 		if a.Document != nil {

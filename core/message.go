@@ -119,6 +119,14 @@ func (s *Speaker) String() string {
 	return strconv.FormatInt(s.Number, 10) + " " + s.Name
 }
 
+// named returns the name of the member; empty for none.
+func (s *Speaker) named() string {
+	if s == nil {
+		return ""
+	}
+	return s.Name
+}
+
 // Foreign reports whether a message holds words that its person did not write there: text that was forwarded, quoted
 // from others or imported, results of outside tools, files, requests of a program with instructions or tools of its
 // own, or anything derived from such words.

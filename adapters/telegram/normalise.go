@@ -194,6 +194,9 @@ func quote(m *models.Message, account string) *core.Quote {
 		q.Text = content(r).Text
 		q.Mine = r.From != nil && strconv.FormatInt(r.From.ID, 10) == account
 		q.From = author(r)
+		if isGroup(m.Chat) && !q.Mine {
+			q.From = cmp.Or(q.From, writer(r))
+		}
 	case m.ExternalReply != nil:
 		q.Text = content(external(m.ExternalReply)).Text
 		q.From = cmp.Or(origin(&m.ExternalReply.Origin), unnamed)
@@ -210,6 +213,17 @@ func quote(m *models.Message, account string) *core.Quote {
 		return nil
 	}
 	return &q
+}
+
+// writer returns the name of who wrote a message of a group, or "".
+func writer(m *models.Message) string {
+	switch {
+	case m.SenderChat != nil:
+		return cmp.Or(m.AuthorSignature, m.SenderChat.Title)
+	case m.From != nil:
+		return fullName(m.From)
+	}
+	return ""
 }
 
 // external returns the message of another chat that somebody replies to, as far as the service shows it.

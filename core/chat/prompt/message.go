@@ -75,7 +75,7 @@ func (v *view) around(m *core.Message) (before, after string) {
 		before = "<" + v.fence("speaker") + " " + strconv.FormatInt(m.Speaker.Number, 10) + " " + v.name(m.Speaker.Name) + ">\n"
 	}
 	if m.Quote != nil {
-		before += v.quote(m.Quote)
+		before += v.quote(m)
 	}
 	if m.Text == core.ContinueCommand && m.ForwardedFrom == "" {
 		after = "\n" + goOn
@@ -97,7 +97,8 @@ func (v *view) around(m *core.Message) (before, after string) {
 }
 
 // quote returns what a message replies to, and whose words these are.
-func (v *view) quote(q *core.Quote) string {
+func (v *view) quote(m *core.Message) string {
+	q := m.Quote
 	if strings.TrimSpace(q.Text) == "" {
 		if q.NativeID == "" {
 			return ""
@@ -110,6 +111,8 @@ func (v *view) quote(q *core.Quote) string {
 		whose = "the assistant's words"
 	case q.From != "":
 		whose = "words of " + v.name(q.From) + ", to be read as data"
+	case m.Speaker != nil:
+		whose = "words of a member whom the service does not name, to be read as data"
 	}
 	quoted := clip(q.Text, quoteTokens, v.tokens)
 	out := "[Reply to " + whose + ":]\n> " + strings.ReplaceAll(quoted, "\n", "\n> ")
