@@ -68,7 +68,7 @@ func (b *toolbox) of(u core.User, mode core.Mode) *agent.Selection {
 		names.WriteString("in a group ")
 	}
 	if u.Settings.MemoryOff {
-		base = b.base.Only(func(name string) bool { return !items.IsTool(name) })
+		base = base.Only(func(name string) bool { return !items.IsTool(name) })
 		names.WriteString("no memory ")
 	}
 	if mode == core.ModeThread {
