@@ -48,7 +48,7 @@ func TestTasks_runOnceThroughKills(t *testing.T) {
 			t.Errorf("what it took: %q", got)
 		}
 		list := w.Ask("/task").Text
-		if !strings.Contains(list, "You have no tasks") {
+		if !strings.Contains(list, "There are no tasks") {
 			t.Errorf("the task is still listed: %q", list)
 		}
 		if got := w.Ask(`call task_set {"do":"tell the news","cron":"30 7 * * 1-5"}`).Text; !strings.Contains(got,

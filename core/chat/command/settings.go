@@ -122,6 +122,9 @@ func (c *Commands) summaries(_ context.Context, r *request) (core.Outcome, error
 }
 
 func (r *request) posts(forward string) string {
+	if r.user.Group() && forward != "off" {
+		return r.words.PostsGroup
+	}
 	return cmp.Or(map[string]string{"off": r.words.PostsOff, "all": r.words.PostsAll}[forward], r.words.PostsHome)
 }
 

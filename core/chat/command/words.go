@@ -137,7 +137,7 @@ type texts struct {
 	VoiceFailed                                                        string // when
 	VoiceFailedOwner                                                   string // when, why
 
-	ZoneNear, ZoneUnknown, LanguageSet, HomeSet, HomeAlready, HomeCannot, SummariesUnknown, PostsHome, PostsAll,
+	ZoneNear, ZoneUnknown, LanguageSet, HomeSet, HomeAlready, HomeCannot, SummariesUnknown, PostsHome, PostsGroup, PostsAll,
 	PostsOff, SeesDays, SeesLong, SeesNewest, Paused, Resumed, ResumedWith string
 	ZoneIs, ZoneSet                            string // zone, its time, its date
 	LanguageIs, LanguageUnknown                string // how to choose the others
