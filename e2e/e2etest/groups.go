@@ -5,10 +5,12 @@ package e2etest
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,7 +120,8 @@ func (g *Gathering) Unread() []telegramtest.Message { return g.Telegram.Sent(g.C
 // the tool, and answer with the result. Else it answers how many messages it has seen.
 type Obedient struct {
 	Moody
-	calling *regexp.Regexp
+	calling  *regexp.Regexp
+	requests []string
 }
 
 // NewObedient starts a model that obeys.
@@ -135,10 +138,14 @@ func (o *Obedient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var req struct {
 		Messages []moodyMessage `json:"messages"`
 	}
-	if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&req) != nil || len(req.Messages) == 0 {
+	raw, err := io.ReadAll(r.Body)
+	if r.Method != http.MethodPost || err != nil || json.Unmarshal(raw, &req) != nil || len(req.Messages) == 0 {
 		http.NotFound(w, r)
 		return
 	}
+	o.mu.Lock()
+	o.requests = append(o.requests, told(req.Messages))
+	o.mu.Unlock()
 	if strings.HasPrefix(fmt.Sprint(req.Messages[0].Content), summary.FirstLine) {
 		o.stream(w, MoodGood, summaryOf(req.Messages), "", "")
 		return
@@ -162,6 +169,13 @@ func (o *Obedient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	o.stream(w, MoodGood, fmt.Sprintf("I have read %d.", said), "", "")
+}
+
+// Requests returns all requests so far, also those for summaries, with role before each message.
+func (o *Obedient) Requests() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.requests)
 }
 
 // LastPrompt returns the newest prompt of a chat.

@@ -219,11 +219,12 @@ func summaryOf(ms []moodyMessage) string {
 	first := ""
 	for n, line := range strings.Split(fmt.Sprint(ms[len(ms)-1].Content), "\n") {
 		var l struct {
-			ID    int64           `json:"id"`
-			Role  string          `json:"role"`
-			Text  string          `json:"text"`
-			SoFar string          `json:"summary_so_far"`
-			Loops json.RawMessage `json:"open_loops"`
+			ID      int64           `json:"id"`
+			Role    string          `json:"role"`
+			Speaker string          `json:"speaker"`
+			Text    string          `json:"text"`
+			SoFar   string          `json:"summary_so_far"`
+			Loops   json.RawMessage `json:"open_loops"`
 		}
 		if json.Unmarshal([]byte(line), &l) != nil {
 			continue
@@ -236,6 +237,9 @@ func summaryOf(ms []moodyMessage) string {
 			continue
 		}
 		text := strings.Join(strings.Fields(l.Text), " ")
+		if _, name, ok := strings.Cut(l.Speaker, " "); ok {
+			text = name + " said: " + text
+		}
 		if first == "" {
 			first = text
 		}

@@ -265,6 +265,12 @@ func (d *OlmDevice) decrypt(room string, e timelineEvent) (timelineEvent, error)
 	return opened, json.Unmarshal(out.Content.VeryRaw, &opened.Content)
 }
 
+// Latest returns the messages of a sender that the device shows in a room, after their edits.
+func (d *OlmDevice) Latest(room, sender string) []timelineEvent {
+	d.h.t.Helper()
+	return latest(d.Plain(room), sender)
+}
+
 // Answers waits until the device shows n messages of a sender, and returns them with their
 // last edits.
 func (d *OlmDevice) Answers(g *Gateway, room, sender string, n int) []timelineEvent {
