@@ -254,6 +254,9 @@ type Group struct {
 	Addressed bool `json:",omitempty"`
 }
 
+// TopicMark is between the title of a forum and the name of one of its topics.
+const TopicMark = " · "
+
 // Membership is what somebody is in a group chat.
 type Membership int
 

@@ -30,7 +30,7 @@ func groupOf(external string) (id string, ok bool) {
 
 // group fills in the group of a message, and whether it addresses the account: by a mention, or as a reply.
 func (r *reader) group(in *core.Inbound, d *data) {
-	in.Group = &core.Group{Title: cmp.Or(strings.TrimSpace(d.Group.Name), "Signal"), Speaker: in.Address.External}
+	in.Group = &core.Group{Title: strings.TrimSpace(d.Group.Name), Speaker: in.Address.External}
 	in.Address.External, in.Aliases = groupPrefix+d.Group.ID, nil
 	in.Group.Addressed = d.Quote != nil && r.isSelf(d.Quote.AuthorUUID, d.Quote.AuthorNumber) ||
 		slices.ContainsFunc(d.Mentions, func(m mention) bool { return r.isSelf(m.UUID, m.Number) })

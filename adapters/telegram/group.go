@@ -77,7 +77,7 @@ func inGroup(in *core.Inbound, m *models.Message, bot self) {
 func groupTitle(m *models.Message) string {
 	title := m.Chat.Title
 	if r := m.ReplyToMessage; m.Chat.IsForum && m.IsTopicMessage && r != nil && r.ForumTopicCreated != nil {
-		title += " · " + r.ForumTopicCreated.Name
+		title += core.TopicMark + r.ForumTopicCreated.Name
 	}
 	return title
 }

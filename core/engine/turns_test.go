@@ -46,8 +46,9 @@ func TestTools_onlyThoseAUserMayUse(t *testing.T) {
 		room: configs.Default().Room()}
 	owner, member := core.User{Role: core.RoleOwner}, core.User{Role: core.RoleMember}
 	forgetful := core.User{Role: core.RoleMember, Settings: core.Settings{MemoryOff: true}}
-	for round, want := range [][3]int{{2, 2, 1}, {3, 2, 1}, {4, 3, 2}} {
-		for n, u := range []core.User{owner, member, forgetful} {
+	group := core.User{Role: core.RoleGroup, Settings: core.Settings{MemoryOff: true}}
+	for round, want := range [][4]int{{2, 2, 1, 1}, {3, 2, 1, 1}, {4, 3, 2, 1}} {
+		for n, u := range []core.User{owner, member, forgetful, group} {
 			if got := len(b.of(u, core.ModeContinuous).Tools().Specs()); got != want[n] {
 				t.Errorf("round %d: user %d has %d tools, want %d", round, n, got, want[n])
 			}

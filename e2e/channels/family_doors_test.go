@@ -172,7 +172,7 @@ func (d *signalDoor) calls(text string) string { return "@ " + text }
 // matrixDoor is an encrypted room beside encrypted direct rooms.
 type matrixDoor struct {
 	h       *e2etest.Homeserver
-	mu      sync.Mutex
+	mu      [everybody]sync.Mutex // of the members' devices
 	bot     string
 	members [3]*e2etest.OlmDevice
 	rooms   [4]string
@@ -207,8 +207,8 @@ func (d *matrixDoor) comes(g *e2etest.Gateway) {
 }
 
 func (d *matrixDoor) says(chat, who int, text, to string) string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.mu[who].Lock()
+	defer d.mu[who].Unlock()
 	content := map[string]any{"msgtype": "m.text", "body": text}
 	if to != "" {
 		content["m.relates_to"] = map[string]any{"m.in_reply_to": map[string]string{"event_id": to}}
@@ -217,16 +217,16 @@ func (d *matrixDoor) says(chat, who int, text, to string) string {
 }
 
 func (d *matrixDoor) sendsFile(chat, who int, name, text string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.mu[who].Lock()
+	defer d.mu[who].Unlock()
 	m := d.members[who]
 	m.Write(d.rooms[chat], map[string]any{"msgtype": "m.file", "body": name, "filename": name, "file": m.Enclose([]byte(text)),
 		"info": map[string]any{"size": len(text), "mimetype": "text/plain"}})
 }
 
 func (d *matrixDoor) heard(chat int) (out []heard) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.mu[chat%everybody].Lock()
+	defer d.mu[chat%everybody].Unlock()
 	for _, e := range d.members[chat%everybody].Latest(d.rooms[chat], d.bot) {
 		h := heard{text: e.Body()}
 		relation, _ := e.Content["m.relates_to"].(map[string]any)

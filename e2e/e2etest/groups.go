@@ -117,9 +117,11 @@ func (g *Gathering) Hears(gw *Gateway) telegramtest.Message {
 func (g *Gathering) Unread() []telegramtest.Message { return g.Telegram.Sent(g.Chat)[g.heard:] }
 
 // Obedient is a model that does what it is told: "CALL tool {…}" anywhere in the last message of a person makes it call
-// the tool, and answer with the result. Else it answers how many messages it has seen.
+// the tool, and answer with the result. Else it answers how many messages it has seen, after a while if it is told to
+// "TAKE TIME".
 type Obedient struct {
 	Moody
+	Most     int // bytes of a result that it repeats; 0: all
 	calling  *regexp.Regexp
 	requests []string
 }
@@ -155,8 +157,15 @@ func (o *Obedient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.mu.Unlock()
 	last := req.Messages[len(req.Messages)-1]
 	if last.Role == "tool" {
-		o.stream(w, MoodGood, "It says: "+fmt.Sprint(last.Content), "", "")
+		said := fmt.Sprint(last.Content)
+		if o.Most > 0 {
+			said = strings.ToValidUTF8(said[:min(len(said), o.Most)], "")
+		}
+		o.stream(w, MoodGood, "It says: "+said, "", "")
 		return
+	}
+	if strings.Contains(fmt.Sprint(last.Content), "TAKE TIME") {
+		time.Sleep(2 * time.Second)
 	}
 	if call := o.calling.FindStringSubmatch(fmt.Sprint(last.Content)); call != nil {
 		o.stream(w, MoodGood, "", call[1], call[2])

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,8 +38,9 @@ type OlmDevice struct {
 	Gate  *gate
 	Store *peerStore
 	since string
-	read  map[string]timelineEvent // decrypted events by id
-	Wrote map[string]string        // last used session, by room
+	read  map[string]timelineEvent   // decrypted events by id
+	Wrote map[string]string          // last used session, by room
+	shown map[string][]timelineEvent // see Latest
 }
 
 // gate passes keys on to other devices, or holds them. It never holds keys for the
@@ -113,7 +115,7 @@ func (a *Account) Olm() *OlmDevice {
 	cli, err := mautrix.NewClient(a.h.URL, id.UserID(a.ID), a.Token)
 	Must(t, err)
 	d := &OlmDevice{Account: a, cli: cli, state: mautrix.NewMemoryStateStore(), Gate: &gate{},
-		read: map[string]timelineEvent{}, Wrote: map[string]string{}}
+		read: map[string]timelineEvent{}, Wrote: map[string]string{}, shown: map[string][]timelineEvent{}}
 	cli.DeviceID, cli.Log, cli.StateStore = me.Device, zerolog.Nop(), d.state
 	cli.Client = &http.Client{Transport: d.Gate}
 	quiet := zerolog.Nop()
@@ -265,10 +267,52 @@ func (d *OlmDevice) decrypt(room string, e timelineEvent) (timelineEvent, error)
 	return opened, json.Unmarshal(out.Content.VeryRaw, &opened.Content)
 }
 
-// Latest returns the messages of a sender that the device shows in a room, after their edits.
+// Latest returns the messages of a sender that the device shows in a room, after their edits. It reads each event once:
+// of a room where nothing is removed.
 func (d *OlmDevice) Latest(room, sender string) []timelineEvent {
 	d.h.t.Helper()
-	return latest(d.Plain(room), sender)
+	known := map[string]bool{}
+	for _, e := range d.shown[room] {
+		known[e.ID] = true
+	}
+	d.shown[room] = append(d.shown[room], d.newer(room, known)...)
+	for i, e := range d.shown[room] {
+		if e.Type != "m.room.encrypted" {
+			continue
+		}
+		opened, err := d.decrypt(room, e)
+		if err != nil {
+			d.Sync() // its key may have come
+			opened, err = d.decrypt(room, e)
+		}
+		if err == nil {
+			d.shown[room][i] = opened
+		}
+	}
+	return latest(d.shown[room], sender)
+}
+
+// newer returns the events of a room after those that are known, oldest first.
+func (d *OlmDevice) newer(room string, known map[string]bool) (out []timelineEvent) {
+	d.h.t.Helper()
+	defer func() { slices.Reverse(out) }()
+	for from := ""; ; {
+		var page struct {
+			Chunk []timelineEvent
+			End   string
+		}
+		d.h.Call(http.MethodGet, "/_matrix/client/v3/rooms/"+url.PathEscape(room)+"/messages?dir=b&limit=20"+from, d.Token, nil, &page)
+		for _, e := range page.Chunk {
+			if known[e.ID] {
+				return out
+			}
+			out = append(out, e)
+		}
+		if len(page.Chunk) == 0 || page.End == "" {
+			return out
+		}
+		from = "&from=" + url.QueryEscape(page.End)
+	}
 }
 
 // Answers waits until the device shows n messages of a sender, and returns them with their

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everthread/everthread/core"
+	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
 	"github.com/everthread/everthread/core/trust"
@@ -32,6 +33,9 @@ func (g *Gateway) fromGroup(ctx context.Context, in []core.Inbound, now time.Tim
 		return g.silent(ctx, e, now)
 	case err != nil:
 		return g.newGroup(ctx, in)
+	}
+	if err := g.rename(ctx, u, e, now); err != nil {
+		return err
 	}
 	i.Address.Place = e.Address.Place
 	switch e.Kind {
@@ -58,6 +62,17 @@ func (g *Gateway) fromGroup(ctx context.Context, in []core.Inbound, now time.Tim
 		}
 	}
 	return g.fromUser(ctx, u, i, in, now)
+}
+
+// rename gives a group the title that an event tells. Some events in a topic tell the title of the whole forum alone.
+func (g *Gateway) rename(ctx context.Context, u core.User, e core.Inbound, now time.Time) error {
+	title := trust.Line(e.Group.Title)
+	if title == "" || title == u.Name || strings.HasPrefix(u.Name, title+core.TopicMark) {
+		return nil
+	}
+	ctx = core.WithActor(ctx, core.Actor{Via: core.ViaGateway, At: now})
+	_, err := g.Store.Note(ctx, store.Note{User: u.ID, Effects: []core.Effect{effect.SetName{Name: title}}, Now: now})
+	return err
 }
 
 // newGroup has People decide about a group that nobody approved yet. What is said there is not kept.

@@ -108,3 +108,32 @@ func TestGroup_aCommandThatAsksIsAnswered(t *testing.T) {
 		t.Error("the event of the channel was changed")
 	}
 }
+
+func TestGroup_hasItsNewTitle(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	for _, c := range []struct{ title, want string }{{"Kin", "Kin"}, {"", "Kin"}, {"Kin · Trip", "Kin · Trip"}, {"Kin", "Kin · Trip"},
+		{"Clan\nof\u202e Bo", "Clan of Bo"}} {
+		in := g.event(core.InMessage, "ann", "m"+c.title+c.want, "hello", false)
+		in.Group.Title = c.title
+		g.receive(in)
+		u, err := g.store.User(t.Context(), g.group.ID)
+		must(t, err)
+		ids, err := g.store.Identities(t.Context(), g.group.ID)
+		if must(t, err); u.Name != c.want || ids[0].Name != c.want {
+			t.Errorf("after %q the group is called %q and %q, want %q", c.title, u.Name, ids[0].Name, c.want)
+		}
+	}
+}
+
+func TestGroup_aReplyNamesItsWriter(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	g.receive(g.event(core.InMessage, "ann", "m1", "the pizza is at seven", false))
+	in := g.event(core.InMessage, "bo", "m2", "when?", false)
+	in.Quote = &core.Quote{NativeID: "m1", From: "as the service calls her"}
+	g.receive(in)
+	if q := g.said()[1].Quote; q == nil || q.From != "Member ann" || q.Text != "the pizza is at seven" {
+		t.Errorf("the reply quotes %+v", q)
+	}
+}

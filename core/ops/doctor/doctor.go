@@ -65,7 +65,7 @@ func (d *Doctor) Examine(ctx context.Context) []core.Finding {
 	e.open(ctx)
 	defer e.close()
 	for _, check := range []func(context.Context){e.backups, bounded(e.elsewhere), bounded(e.tokens), e.listening, bounded(e.public), e.models,
-		bounded(e.embeddings), bounded(e.vectors), bounded(e.transcription), bounded(e.speech), bounded(e.push), bounded(e.web),
+		bounded(e.embeddings), bounded(e.vectors), bounded(e.transcription), bounded(e.speech), bounded(e.push), bounded(e.groups), bounded(e.web),
 		e.servers, e.services, bounded(e.ahead), e.channels, e.clock} {
 		check(ctx)
 	}
@@ -361,6 +361,7 @@ type texts struct {
 	SpeechSample                              string // what is spoken to try it
 	PushGood                                  string // devices
 	PushFails                                 string // failing, devices
+	GroupsShut                                string // name of a group, why
 	WebOff                                    string
 	WebGood                                   i18n.Counted // results; provider
 	WebKeyless                                string       // why

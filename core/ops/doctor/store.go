@@ -255,3 +255,29 @@ func (e *examination) push(ctx context.Context) {
 		e.fine(check, e.PushGood, all)
 	}
 }
+
+// mostShut bounds the deliveries among which those to groups are looked for.
+const mostShut = 200
+
+// groups checks that what is to be said in groups can be sent.
+func (e *examination) groups(ctx context.Context) {
+	const check = "groups"
+	if !e.schema || !e.Config.Groups.Enabled {
+		return
+	}
+	waiting, err := e.store.Deliveries(ctx, store.DeliveryQuery{States: []core.DeliveryState{core.DeliveryParked}, Limit: mostShut})
+	told := map[core.UserID]bool{}
+	for _, d := range waiting {
+		if told[d.User] {
+			continue
+		}
+		told[d.User] = true
+		u, e2 := e.store.User(ctx, d.User)
+		if err = errors.Join(err, e2); e2 == nil && u.Group() {
+			e.problem(check, e.GroupsShut, u.Name, d.Error)
+		}
+	}
+	if err != nil {
+		e.problem(check, "%s", err.Error())
+	}
+}

@@ -31,6 +31,8 @@ func (t *tx) applyOne(e core.Effect, out *store.Noted) {
 		t.exec(`UPDATE users SET settings = $2 WHERE id = $1`, t.user, text(e.Settings))
 	case effect.SetName:
 		t.exec(`UPDATE users SET name = $2 WHERE id = $1`, t.user, e.Name)
+		t.exec(`UPDATE identities SET name = $2 WHERE user_id = $1 AND EXISTS (SELECT 1 FROM users WHERE id = $1 AND role = 'group')`,
+			t.user, e.Name)
 	case effect.OpenThread:
 		t.openThread(e)
 	case effect.UseThread:
