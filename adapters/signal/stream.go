@@ -213,6 +213,7 @@ func (s *stream) more(batch [][]byte) [][]byte {
 // stored.
 func (c *Channel) hand(ctx context.Context, r core.Receiver, batch [][]byte) ([]core.Inbound, error) {
 	in := c.inbound(ctx, batch)
+	c.quotable(in) // before anything answers them
 	err := channel.Hand(ctx, r, in, channel.Tries, func(err error) {
 		c.receiving.Report(fmt.Errorf("messages from signal cannot be stored: %w", err))
 		c.log.Error("events not stored", zap.Int("events", len(in)), zap.Error(err))
@@ -278,16 +279,20 @@ func (c *Channel) learn(e *event, in []core.Inbound) {
 	c.expiry.add(e, in, c.now())
 }
 
-// note remembers stored messages for quotes and read marks.
+// quotable remembers messages for quotes.
+func (c *Channel) quotable(in []core.Inbound) {
+	for _, m := range in {
+		if m.Kind == core.InMessage {
+			c.memory.texts.put(message{writer(&m), m.SentAt.UnixMilli()}, head(m.Text, mostQuoted))
+		}
+	}
+}
+
+// note remembers stored messages for read marks.
 func (c *Channel) note(in []core.Inbound) {
 	for _, m := range in {
-		timestamp := m.SentAt.UnixMilli()
-		if m.Kind != core.InMessage {
-			continue
-		}
-		c.memory.texts.put(message{writer(&m), timestamp}, head(m.Text, mostQuoted))
-		if m.Group == nil && m.Address.External != c.memory.me() {
-			c.memory.arrived(m.Address.External, timestamp)
+		if m.Kind == core.InMessage && m.Group == nil && m.Address.External != c.memory.me() {
+			c.memory.arrived(m.Address.External, m.SentAt.UnixMilli())
 		}
 	}
 }
