@@ -311,8 +311,8 @@ func (f *family) asked(round string) {
 			c.asks(member, text)
 		}
 		ask("what is the code of the harbour, and what is said about the pizza?")
-		for _, command := range []string{"/search harbour", "/search pizza", "/search harbour pizza cost", "/day 2031-10-20", "/day",
-			"/yesterday", "/summary", "/missed", "/loops", "/remind", "/task"} {
+		for _, command := range []string{"/search harbour pizza cost", "/day 2031-10-20", "/yesterday", "/summary", "/missed", "/loops",
+			"/remind", "/task"} {
 			ask(command)
 		}
 		calls := []string{`conversation_search {"query":"harbour pizza"}`, `memory_search {"query":"harbour"}`,
@@ -329,8 +329,8 @@ func (f *family) asked(round string) {
 				calls = append(calls, `file_read {"attachment":"`+m+`.1"}`)
 			}
 		}
-		for _, call := range calls {
-			ask("CALL " + call)
+		for some := range slices.Chunk(calls, 6) {
+			ask("look:\nCALL " + strings.Join(some, "\nCALL "))
 		}
 	})
 }

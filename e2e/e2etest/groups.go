@@ -116,12 +116,12 @@ func (g *Gathering) Hears(gw *Gateway) telegramtest.Message {
 // Unread returns what the bot has said in the group that was not heard yet.
 func (g *Gathering) Unread() []telegramtest.Message { return g.Telegram.Sent(g.Chat)[g.heard:] }
 
-// Obedient is a model that does what it is told: "CALL tool {…}" anywhere in the last message of a person makes it call
-// the tool, and answer with the result. Else it answers how many messages it has seen, after a while if it is told to
+// Obedient is a model that does what it is told: "CALL tool {…}" at the end of a line of a person's last message makes it
+// call the tool, and answer with the result, or with those of all calls. Else it answers how many messages it has seen, after a while if it is told to
 // "TAKE TIME".
 type Obedient struct {
 	Moody
-	Most     int // bytes of a result that it repeats; 0: all
+	Most     int // bytes of results that it repeats; 0: all
 	calling  *regexp.Regexp
 	requests []string
 }
@@ -155,21 +155,21 @@ func (o *Obedient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.mu.Lock()
 	o.prompts = append(o.prompts, told(req.Messages))
 	o.mu.Unlock()
-	last := req.Messages[len(req.Messages)-1]
-	if last.Role == "tool" {
-		said := fmt.Sprint(last.Content)
+	asked, results := lastAsked(req.Messages)
+	calls := o.calling.FindAllStringSubmatch(asked, -1)
+	switch {
+	case len(results) < len(calls):
+		o.stream(w, MoodGood, "", calls[len(results)][1], calls[len(results)][2])
+		return
+	case len(results) > 0:
+		said := strings.Join(results, "\n")
 		if o.Most > 0 {
 			said = strings.ToValidUTF8(said[:min(len(said), o.Most)], "")
 		}
 		o.stream(w, MoodGood, "It says: "+said, "", "")
 		return
-	}
-	if strings.Contains(fmt.Sprint(last.Content), "TAKE TIME") {
+	case strings.Contains(asked, "TAKE TIME"):
 		time.Sleep(2 * time.Second)
-	}
-	if call := o.calling.FindStringSubmatch(fmt.Sprint(last.Content)); call != nil {
-		o.stream(w, MoodGood, "", call[1], call[2])
-		return
 	}
 	said := 0
 	for _, m := range req.Messages {
@@ -178,6 +178,20 @@ func (o *Obedient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	o.stream(w, MoodGood, fmt.Sprintf("I have read %d.", said), "", "")
+}
+
+// lastAsked returns what a person asked last, and the results of the calls since.
+func lastAsked(ms []moodyMessage) (asked string, results []string) {
+	for _, m := range slices.Backward(ms) {
+		switch m.Role {
+		case "user":
+			slices.Reverse(results)
+			return fmt.Sprint(m.Content), results
+		case "tool":
+			results = append(results, fmt.Sprint(m.Content))
+		}
+	}
+	return "", results
 }
 
 // Requests returns all requests so far, also those for summaries, with role before each message.
