@@ -459,10 +459,12 @@ func (f *family) lastDays() {
 
 // apart checks that no word of a conversation got into another one.
 func (f *family) apart() {
+	asked := map[string]int{} // requests with secrets, by their mark
 	for _, p := range f.model.Requests() {
 		marks := map[string]string{}
 		for _, word := range secret.FindAllString(p, -1) {
 			marks[word[:2]] = word
+			asked[word[:2]]++
 		}
 		if len(marks) > 1 || strings.Contains(p, "group chat") != (marks["gz"] != "") && len(marks) > 0 {
 			f.t.Fatalf("a request to the model has words of %v:\n%s", marks, p)
@@ -476,13 +478,18 @@ func (f *family) apart() {
 		for _, h := range said {
 			c.only("a message", h.text)
 		}
-		id := f.id(c)
+		id, holds := f.id(c), 0 // tables with secrets
 		for _, table := range f.tables() {
-			for _, row := range f.rows(table, id) {
-				c.only("table "+table, row)
+			rows := strings.Join(f.rows(table, id), "\n")
+			c.only("table "+table, rows)
+			if strings.Contains(rows, c.mark) {
+				holds++
 			}
 		}
 		c.only("the export", f.exported(id))
+		if asked[c.mark] < 20 || holds < 8 {
+			f.t.Errorf("chat %d: %d secrets were in requests, and %d tables have some: too few to know", c.chat, asked[c.mark], holds)
+		}
 	}
 }
 
@@ -490,7 +497,7 @@ func (f *family) apart() {
 func (c *talk) only(what, text string) {
 	for _, word := range secret.FindAllString(text, -1) {
 		if !strings.HasPrefix(word, c.mark) {
-			c.t.Errorf("chat %d: %s has %s: %s", c.chat, what, word, text)
+			c.t.Errorf("chat %d: %s has %s: %.2000s", c.chat, what, word, text)
 			return
 		}
 	}
@@ -500,11 +507,11 @@ func (c *talk) only(what, text string) {
 func (f *family) tables() []string {
 	if f.Database == "" {
 		return f.l.Lines(`SELECT name FROM sqlite_master m WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%' AND EXISTS (SELECT 1 FROM pragma_table_info(m.name)
-			WHERE name = 'user_id')`)
+			WHERE name = 'user_id' AND lower(type) = 'bigint')`)
 	}
 	return f.l.Lines(`SELECT c.table_name FROM information_schema.columns c JOIN information_schema.tables t
 		ON t.table_schema = c.table_schema AND t.table_name = c.table_name
-		WHERE c.table_schema = current_schema() AND c.column_name = 'user_id' AND t.table_type = 'BASE TABLE'`)
+		WHERE c.table_schema = current_schema() AND c.column_name = 'user_id' AND c.data_type = 'bigint' AND t.table_type = 'BASE TABLE'`)
 }
 
 // rows returns the rows of a user in a table, as text.
