@@ -60,31 +60,7 @@ local_bin() {
 	echo "$bin"
 }
 
-# our_apt runs an apt tool with its own lists and archives, so that it needs neither root
-# nor a fresh `apt-get update`. It uses the machine's sources and credentials.
-our_apt() {
-	local cmd=$1 dir=$home/apt
-	shift
-	mkdir -p "$dir/state/lists/partial" "$dir/cache/archives/partial"
-	"$cmd" -q -o "Dir::State=$dir/state" -o "Dir::Cache=$dir/cache" \
-		-o Dir::State::status=/var/lib/dpkg/status -o APT::Sandbox::User="$(id -un)" \
-		-o Acquire::Languages=none -o Acquire::Retries=3 "$@"
-}
-
 newest() { our_apt apt-cache search --names-only "^postgresql-$1\$" | grep -oE '[0-9]+' | sort -n | tail -1; }
-
-# unpack_packages root package... downloads packages and unpacks them below root.
-unpack_packages() {
-	local into=$1 deb
-	shift
-	mkdir -p "$home/debs"
-	rm -f "$home"/debs/*.deb
-	(cd "$home/debs" && quietly our_apt apt-get download "$@")
-	for deb in "$home"/debs/*.deb; do
-		dpkg -x "$deb" "$into"
-	done
-	rm -rf "$home/debs"
-}
 
 # library_path names the folders of unpacked libraries below a root.
 library_path() { { find "$1/usr/lib" "$1/lib" -maxdepth 1 -type d -name '*-linux-*' 2>/dev/null || true; } | paste -sd: -; }
@@ -100,19 +76,12 @@ unpack_libraries() {
 	[ -z "$packages" ] || unpack_packages "$into" $packages
 }
 
-# debian_source fetches Debian 13's source of pgvector from this machine's configured
-# mirror, unpacks it and prints its folder.
+# debian_source unpacks Debian 13's source of pgvector and prints its folder.
 debian_source() {
-	local uri sources=$home/apt/trixie.list dir=$home/pgvector archive
-	uri=$(our_apt apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' 'Created-By: Packages' |
-		awk '$2 == "Debian" && $3 == "Debian" {print $1; exit}')
-	[ -n "$uri" ] || die "no Debian mirror is configured in /etc/apt: set TEST_POSTGRES_DSN"
+	local dir=$home/pgvector archive
 	rm -rf "$dir" && mkdir -p "$dir"
-	echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri trixie main" >"$sources"
-	local options=(-o "Dir::Etc::sourcelist=$sources" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$home/apt/trixie")
-	mkdir -p "$home/apt/trixie/partial"
-	quietly our_apt apt-get "${options[@]}" update
-	(cd "$dir" && quietly our_apt apt-get "${options[@]}" source --download-only pgvector)
+	debian_13 deb-src
+	(cd "$dir" && quietly our_apt apt-get source --download-only pgvector)
 	archive=$(ls "$dir"/pgvector_*.orig.tar.*)
 	mkdir "$dir/src"
 	tar -xf "$archive" -C "$dir/src" --strip-components=1

@@ -81,6 +81,12 @@ start_peers() {
 		unset EVERTHREAD_TEST_MATRIX
 		missing "Matrix homeserver and bridge: not to be built, see above"
 	fi
+	if EVERTHREAD_TEST_SIGNAL_CLI=$(scripts/signal.sh); then
+		export EVERTHREAD_TEST_SIGNAL_CLI
+	else
+		unset EVERTHREAD_TEST_SIGNAL_CLI
+		missing "signal-cli: not to be had, see above"
+	fi
 	(need_packages umoci:umoci skopeo:skopeo update-ca-certificates:ca-certificates systemd-analyze:systemd curl:curl node:nodejs fakeroot:fakeroot ruby:ruby caddy:caddy nginx:nginx-light pgbouncer:pgbouncer qemu-arm:qemu-user) ||
 		missing "what the tests of the deployment need is not to be had, see above"
 	if EVERTHREAD_TEST_PROMTOOL=$(scripts/promtool.sh); then

@@ -17,9 +17,9 @@ var _ channel.Guided = (*Config)(nil)
 type guideWording struct {
 	Option, Account, AccountHelp, Address, AddressHelp, Malformed, NoAddress string
 
-	Good                                         string // account
-	Scan                                         string
-	NotSignal, NotLinked, OneAccount, NotScanned string // of faults; see channel.Fault
+	Good                                                   string // account
+	Scan                                                   string
+	NotSignal, NotLinked, OneAccount, NoSignal, NotScanned string // of faults; see channel.Fault
 }
 
 // deviceName is what the app's list of linked devices shows.
@@ -95,6 +95,8 @@ func (c *Config) scan(ctx context.Context, h channel.Host, w *guideWording) (cha
 	err = a.call(ctx, lookTimeout, "startLink", nil, maxAnswer, &begun)
 	if refused, ok := errors.AsType[*rpcError](err); ok && refused.Code == codeMethod {
 		return channel.Scan{}, &channel.Fault{Text: w.OneAccount, Err: err}
+	} else if ok {
+		return channel.Scan{}, &channel.Fault{Text: w.NoSignal, Detail: refused.Message, Err: err}
 	}
 	if err == nil && !strings.HasPrefix(begun.Code, "sgnl://linkdevice?") {
 		err = errors.New("startLink: there is no code in the answer")

@@ -20,6 +20,9 @@ const (
 	fileTimeout = 2 * time.Minute
 	// maxFile is the service's limit of a file, in bytes.
 	maxFile = 100 << 20
+	// maxUpload is the daemon's limit of a file that is sent, in bytes: it reads texts of up to 20,000,000 characters, and
+	// the file is one in base64.
+	maxUpload = 14 << 20
 )
 
 // Fetch returns the file of an attachment's Ref with its media type. The daemon has downloaded it with the message. A
@@ -67,9 +70,9 @@ func (c *Channel) Fetch(ctx context.Context, ref string, max int64) ([]byte, str
 // upload adds the file of p to the parameters of a message.
 func upload(all params, p core.Part) error {
 	a := p.Attachment
-	if len(p.Data) == 0 || len(p.Data) > maxFile {
+	if len(p.Data) == 0 || len(p.Data) > maxUpload {
 		return &core.Permanent{Err: fmt.Errorf("send to signal: the file %s has %d bytes; between 1 and %d can be sent",
-			a.Name, len(p.Data), maxFile)}
+			a.Name, len(p.Data), maxUpload)}
 	}
 	media, _, err := mime.ParseMediaType(a.MIME)
 	if err != nil {

@@ -158,7 +158,7 @@ func TestSend_refusesWhatCannotGoOut(t *testing.T) {
 		"no prefix":  {"Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=", core.Part{Text: "x"}},
 		"no group":   {groupPrefix + "no id", core.Part{Text: "x"}},
 		"no file":    {ada, core.Part{Attachment: file}},
-		"large file": {ada, core.Part{Attachment: file, Data: make([]byte, maxFile+1)}},
+		"large file": {ada, core.Part{Attachment: file, Data: make([]byte, maxUpload+1)}},
 	} {
 		to := toAda
 		to.External = c.to

@@ -150,3 +150,43 @@ func TestSignalCLI_deathsLoseAndRepeatNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestSignalCLI_theRealDaemon: a gateway that is started before signal-cli tries on calmly, says what is wrong while the
+// daemon is away and while it has no account, and works as soon as it has one.
+func TestSignalCLI_theRealDaemon(t *testing.T) {
+	t.Parallel()
+	daemon, front := e2etest.SignalCLI(t), e2etest.NewFront(t)
+	w := e2etest.NewTown(t, "")
+	fake := w.OnSignal()
+	w.Env = append(w.Env, "EVERTHREAD_CHANNELS_SIGNAL_API_URL=http://"+front.Address)
+	g := w.Launch()
+	g.Logged("signal-cli's daemon does not answer; start it")
+	said := func(want string) {
+		t.Helper()
+		if got := strings.Join(w.Doctor()["signal"], "\n"); !strings.Contains(got, want) {
+			t.Errorf("doctor said %q, want %q", got, want)
+		}
+	}
+	said("PROBLEM signal-cli's daemon does not answer at " + front.Address)
+
+	front.To(daemon)
+	g.Logged("it does not know the account: register or link it with signal-cli")
+	said("ok signal-cli's daemon answers at " + front.Address)
+	said("PROBLEM signal-cli 0.13.19 was released")
+	said("PROBLEM signal-cli does not have the account " + signaltest.Account)
+	front.To(daemon) // counts anew
+	time.Sleep(5 * time.Second)
+	if n, calls := front.Count("/api/v1/events"), front.Count("/api/v1/rpc"); n > 5 || calls > 0 {
+		t.Errorf("%d streams and %d calls were tried in five seconds", n, calls)
+	}
+	if _, text := g.Get("/readyz"); !strings.Contains(text, "register or link it with signal-cli") {
+		t.Errorf("readyz says %s", text)
+	}
+
+	front.To(fake.URL()) // the account is linked
+	fake.Say(e2etest.Grace, "Hello?")
+	if got := heardOnSignal(t, fake, e2etest.Grace, 1, g); got[0].Text != "echo: Hello?" {
+		t.Errorf("it answers %q", got[0].Text)
+	}
+	g.Ready()
+}

@@ -341,17 +341,19 @@ func (s *Server) Unread(person string) int {
 
 // ServeHTTP serves the endpoints of the daemon.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	method, known := map[string]string{"/api/v1/check": http.MethodGet, "/api/v1/events": http.MethodGet,
+		"/api/v1/rpc": http.MethodPost}[r.URL.Path]
 	switch {
-	case r.URL.Path == "/api/v1/check" && r.Method == http.MethodGet:
+	case !known:
+		w.WriteHeader(http.StatusNotFound)
+	case r.Method != method:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	case r.URL.Path == "/api/v1/check":
 		if f, failing := s.Begin("check"); failing {
 			w.WriteHeader(f.HTTP)
 		}
-	case r.URL.Path == "/api/v1/events" && r.Method == http.MethodGet:
+	case r.URL.Path == "/api/v1/events":
 		s.events(w, r)
-	case r.URL.Path != "/api/v1/rpc":
-		w.WriteHeader(http.StatusNotFound)
-	case r.Method != http.MethodPost:
-		w.WriteHeader(http.StatusMethodNotAllowed)
 	case !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json"):
 		w.WriteHeader(http.StatusUnsupportedMediaType)
 	default:
@@ -372,7 +374,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(f.HTTP)
 		return
 	}
-	if !s.has(r.URL.Query().Get("account")) {
+	if account := r.URL.Query().Get("account"); account != "" && !s.has(account) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
@@ -446,7 +448,7 @@ func (s *Server) handedOut() {
 // call is a request to a method.
 type call struct {
 	Version string     `json:"jsonrpc"`
-	ID      string     `json:"id"`
+	ID      any        `json:"id"`
 	Method  string     `json:"method"`
 	Params  callParams `json:"params"`
 }
@@ -510,10 +512,10 @@ func (c *call) targets() []int64 {
 // rpc serves one request.
 func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 	var c call
-	if err := json.NewDecoder(r.Body).Decode(&c); err != nil {
-		s.Note(fmt.Errorf("malformed request: %w", err))
-	} else if c.Version != "2.0" || c.ID == "" {
-		s.Note(fmt.Errorf("request of version %q with the id %q", c.Version, c.ID))
+	if f := c.read(r); f != nil {
+		s.Note(fmt.Errorf("request %+v: %s", c, f.Message))
+		s.refuse(w, c, *f)
+		return
 	}
 	f, failing := s.Begin(c.Method)
 	if failing && f == (Failure{}) {
@@ -524,8 +526,8 @@ func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, c, f)
 		return
 	}
-	if !slices.Contains(anybodys, c.Method) && !s.has(c.Params.Account) {
-		s.refuse(w, c, Failure{Code: -32602, Message: "Specified account does not exist"})
+	if f := s.admit(&c); f != nil {
+		s.refuse(w, c, *f)
 		return
 	}
 	result, refusal := s.carryOut(&c)
@@ -540,12 +542,55 @@ func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 	case refusal != nil:
 		s.refuse(w, c, *refusal)
 	default:
-		s.answer(w, map[string]any{"jsonrpc": "2.0", "id": c.ID, "result": result})
+		s.answer(w, c, map[string]any{"result": result})
 	}
 }
 
-// anybodys are the methods that need no account.
-var anybodys = []string{"version", "startLink", "finishLink"}
+// maxString is the longest string of a request in bytes.
+const maxString = 20_000_000
+
+// read reads a request, and returns why it is refused before anything is called.
+func (c *call) read(r *http.Request) *Failure {
+	err := json.NewDecoder(r.Body).Decode(c)
+	var other *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &other):
+		return &Failure{Code: -32600, Message: "unexpected type: " + other.Value}
+	case err != nil:
+		return &Failure{Code: -32700, Message: err.Error()}
+	case c.Version != "2.0":
+		return &Failure{Code: -32600, Message: "only jsonrpc version 2.0 is supported"}
+	case c.Method == "":
+		return &Failure{Code: -32600, Message: "method field must be set"}
+	case len(c.Params.Message) > maxString || len(strings.Join(c.Params.Attachment, "")) > maxString:
+		c.ID = nil
+		return &Failure{Code: -32603, Message: "An internal server error has occurred."}
+	}
+	return nil
+}
+
+// The methods, by whether they are about an account: always, never, and if one is named.
+var (
+	ofAccounts = []string{"send", "sendTyping", "sendReceipt", "getAttachment", "getSticker", "listContacts", "listGroups",
+		"listDevices", "remoteDelete"}
+	ofNone   = []string{"startLink", "finishLink", "listAccounts"}
+	ofEither = []string{"version"}
+)
+
+// admit returns why a call is refused whatever its other parameters are.
+func (s *Server) admit(c *call) *Failure {
+	always, either := slices.Contains(ofAccounts, c.Method), slices.Contains(ofEither, c.Method)
+	switch {
+	case !always && !either && !slices.Contains(ofNone, c.Method):
+		s.Note(fmt.Errorf("there is no method %q", c.Method))
+		return &Failure{Code: -32601, Message: "Method not implemented"}
+	case always && c.Params.Account == "":
+		return &Failure{Code: -32602, Message: "Method requires valid account parameter"}
+	case (always || either && c.Params.Account != "") && !s.has(c.Params.Account):
+		return &Failure{Code: -32602, Message: "Specified account does not exist"}
+	}
+	return nil
+}
 
 // has reports whether the daemon has an account.
 func (s *Server) has(account string) bool {
@@ -589,6 +634,9 @@ func (s *Server) finishLink(r *http.Request, code string) (any, *Failure) {
 	known := code == s.code && code != "" && !s.finishing
 	s.finishing = true
 	s.Unlock()
+	if code == "" {
+		return nil, &Failure{Code: -1, Message: "Missing deviceLinkUri."}
+	}
 	if !known {
 		return nil, &Failure{Code: -1, Message: "Unknown device link uri."}
 	}
@@ -613,7 +661,13 @@ func hangUp(w http.ResponseWriter) {
 	}
 }
 
-func (s *Server) answer(w http.ResponseWriter, body any) {
+// answer answers a request. One without an id gets no answer.
+func (s *Server) answer(w http.ResponseWriter, c call, body map[string]any) {
+	if c.ID == nil && body["error"] == nil {
+		w.WriteHeader(http.StatusCreated)
+		return
+	}
+	body["jsonrpc"], body["id"] = "2.0", c.ID
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(body); err != nil && s.Ctx.Err() == nil && !errors.Is(err, context.Canceled) {
 		s.Note(err)
@@ -636,7 +690,7 @@ func (s *Server) refuse(w http.ResponseWriter, c call, f Failure) {
 		}
 		e["data"] = map[string]any{"response": map[string]any{"timestamp": 1, "results": []any{one}}}
 	}
-	s.answer(w, map[string]any{"jsonrpc": "2.0", "id": c.ID, "error": e})
+	s.answer(w, c, map[string]any{"error": e})
 }
 
 // carryOut carries out a call, and returns its result or why it is refused.
@@ -677,8 +731,11 @@ func (s *Server) carryOut(c *call) (any, *Failure) {
 		s.codes++
 		s.code, s.finishing, s.scanned = fmt.Sprintf("sgnl://linkdevice?uuid=%d&pub_key=abc", s.codes), false, ""
 		return map[string]any{"deviceLinkUri": s.code}, nil
-	case "finishLink":
-		return nil, nil
+	case "listAccounts":
+		if s.unlinked {
+			return []any{}, nil
+		}
+		return []any{map[string]any{"number": Account}}, nil
 	case "listGroups":
 		var found []any
 		for _, id := range c.recipients() {
@@ -699,6 +756,5 @@ func (s *Server) carryOut(c *call) (any, *Failure) {
 	case "listDevices":
 		return []any{map[string]any{"id": 1}}, nil
 	}
-	s.Noted(fmt.Errorf("there is no method %q", c.Method))
-	return nil, &Failure{Code: -32601, Message: "Method not implemented"}
+	return nil, nil
 }
