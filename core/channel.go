@@ -143,6 +143,12 @@ type Streamer interface {
 	PreviewEvery() time.Duration
 }
 
+// Retractor is an optional interface of a Channel that can delete what it sent. Retract deletes a message of ours; one
+// that is gone already is a success. The type of an error is as of Send, and it may always be tried again.
+type Retractor interface {
+	Retract(ctx context.Context, to Address, native string) error
+}
+
 // Keeper keeps the durable state of an account of a channel, for whichever process runs it next.
 type Keeper interface {
 	// State returns a value, "" if there is none.
@@ -323,6 +329,9 @@ type Part struct {
 	Reply string `json:"reply_to,omitempty"` // NativeID of the answered message, where a reference helps
 	// Preview is the key of the Streamer preview that the part replaces.
 	Preview string `json:"preview,omitempty"`
+	// Retracts is the Key of an earlier part, whose message is deleted; nothing is sent. In a claimed delivery it is the
+	// service's id of that message, "" if there is none.
+	Retracts string `json:"retracts,omitempty"`
 	// Attachment is a file below data_dir/media to send with Text as its caption.
 	// Data is its content, set by the delivery.
 	Attachment *Attachment `json:"file,omitempty"`

@@ -33,6 +33,8 @@ const (
 	DeliverReminder DeliveryKind = "reminder"
 	DeliverTask     DeliveryKind = "task"  // the result of a task, or why there is none
 	DeliverVoice    DeliveryKind = "voice" // a spoken answer: the text was sent, so it is never sent twice
+	// DeliverRetraction deletes what was delivered of a deleted message. It is kept until it ends.
+	DeliverRetraction DeliveryKind = "retraction"
 )
 
 // NewDelivery is a delivery to be stored, rendered and split for its channel.

@@ -47,7 +47,7 @@ type Harness struct {
 	Again func()
 	// Unacknowledged returns the number of messages without acknowledgement.
 	Unacknowledged func() int
-	// Sent returns the texts that the service accepted for the person, in order.
+	// Sent returns the texts that the service accepted for the person and has not deleted, in order.
 	Sent func() []string
 	// Fail lets the next call to send fail. It returns false if the service does not
 	// support the fault.
@@ -71,6 +71,7 @@ func Test(t *testing.T, open func(t *testing.T) Harness) {
 		{"nothing is acknowledged before it is stored", acknowledgesAfterStoring},
 		{"what was stored but not acknowledged is offered to the next process", offersAgainAfterCrash},
 		{"parts are sent in order, each with its own id", sendsInOrder},
+		{"what was sent can be deleted, more than once", retracts},
 		{"an error to send says whether trying again can help", classifiesErrors},
 		{"a slow service is given up when the caller does", givesUpWithCaller},
 		{"a text at the limit is one message", sendsLongestText},

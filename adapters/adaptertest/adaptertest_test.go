@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -39,6 +40,7 @@ func TestSuite_findsDefects(t *testing.T) {
 		"leaks":          "what_a_person_says_is_passed_on_in_order",
 		"acknowledges":   "what_was_stored_but_not_acknowledged_is_offered_to_the_next_process",
 		"one id for all": "parts_are_sent_in_order",
+		"deletes none":   "what_was_sent_can_be_deleted",
 	} {
 		t.Run(defect, func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +84,7 @@ func (s *service) harness() Harness {
 		Sent: func() []string {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return slices.Clone(s.sent)
+			return slices.DeleteFunc(slices.Clone(s.sent), func(text string) bool { return text == "" })
 		},
 		Fail: func(f Fault) bool {
 			s.fault = f
@@ -178,6 +180,19 @@ func (m *memory) Send(ctx context.Context, _ core.Address, p core.Part) (core.Re
 		return core.Receipt{NativeID: "1"}, nil
 	}
 	return core.Receipt{NativeID: fmt.Sprint("sent", len(m.s.sent))}, nil
+}
+
+func (m *memory) Retract(_ context.Context, to core.Address, native string) error {
+	m.s.mu.Lock()
+	defer m.s.mu.Unlock()
+	n, err := strconv.Atoi(strings.TrimPrefix(native, "sent"))
+	if err != nil || to.External != "them" {
+		return &core.Permanent{Err: fmt.Errorf("there is no message %s of %s", native, to)}
+	}
+	if m.s.defect != "deletes none" {
+		m.s.sent[n-1] = ""
+	}
+	return nil
 }
 
 func (m *memory) fails(ctx context.Context, f Fault) error {

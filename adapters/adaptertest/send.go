@@ -39,6 +39,35 @@ func sendsInOrder(t *testing.T, h Harness) {
 	}
 }
 
+// retracts lets a core.Retractor delete one of three messages, and repeats it as after a lost answer.
+func retracts(t *testing.T, h Harness) {
+	p := run(t, h, newStore())
+	defer p.end(t)
+	r, ok := p.ch.(core.Retractor)
+	if !ok {
+		return
+	}
+	var ids []string
+	for _, text := range []string{"one", "two", "three"} {
+		sent, err := p.ch.Send(t.Context(), h.To, part(text))
+		if err != nil {
+			t.Fatalf("send: %v", err)
+		}
+		ids = append(ids, sent.NativeID)
+	}
+	for range 2 {
+		if err := r.Retract(t.Context(), h.To, ids[1]); err != nil {
+			t.Errorf("retract: %v", err)
+		}
+	}
+	if got := h.Sent(); !slices.Equal(got, []string{"one", "three"}) {
+		t.Errorf("the service has %q, want no two", got)
+	}
+	if err := r.Retract(t.Context(), core.Address{Channel: h.To.Channel, External: "?"}, ids[0]); err == nil {
+		t.Error("a message was deleted in a chat that there is not")
+	}
+}
+
 func classifiesErrors(t *testing.T, h Harness) {
 	p := run(t, h, newStore())
 	defer p.end(t)

@@ -22,6 +22,7 @@ var (
 	_ core.Channel   = (*bridged)(nil)
 	_ core.Describer = (*bridged)(nil)
 	_ core.Checker   = (*bridged)(nil)
+	_ core.Retractor = (*bridged)(nil)
 )
 
 func (b *bridged) Name() string { return b.bridge.Network }
@@ -46,6 +47,11 @@ func (b *bridged) Capabilities() core.Capabilities {
 // Send delivers one part to the portal room of a person.
 func (b *bridged) Send(ctx context.Context, to core.Address, p core.Part) (core.Receipt, error) {
 	return b.account.send(ctx, to, p, &b.bridge)
+}
+
+// Retract deletes a message of ours; the bridge deletes it in the network.
+func (b *bridged) Retract(ctx context.Context, to core.Address, native string) error {
+	return b.account.Retract(ctx, to, native)
 }
 
 // Check returns the error of the account or the one that the bridge last reported, or nil.

@@ -97,6 +97,32 @@ func TestPreview_lostIDIsFoundAgain(t *testing.T) {
 	same(t, screen(w, room), []string{"All of it was there."})
 }
 
+// The edits of a message that was streamed hold its words, too.
+func TestRetract_withItsEdits(t *testing.T) {
+	t.Parallel()
+	w, room := talking(t)
+	must(t, w.c.Preview(t.Context(), toAda, "turn-1-4", "The PIN is"))
+	sent, err := w.c.Send(t.Context(), toAda, core.Part{Text: "The PIN is 4711.", Key: "r-0", Preview: "turn-1-4"})
+	must(t, err)
+	_, err = w.c.Send(t.Context(), toAda, core.Part{Text: "Anything else?", Key: "r-1"})
+	must(t, err)
+	must(t, w.c.Retract(t.Context(), toAda, sent.NativeID))
+	same(t, screen(w, room), []string{"", "", "Anything else?"})
+	for _, e := range w.Sent(room)[:2] {
+		same(t, string(e.Content), "{}")
+	}
+	same(t, w.Calls("redact"), 2)
+	w.barrier(t)
+	if got := w.in.of(core.InByHand, core.InEdit); len(got) > 0 {
+		t.Errorf("our own deletions are ours: %v", got)
+	}
+	w.Fail("redact", 1, matrixtest.Failure{Code: 403, Err: "M_FORBIDDEN"})
+	var gone *core.Unreachable
+	if err := w.c.Retract(t.Context(), toAda, sent.NativeID); !errors.As(err, &gone) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A homeserver may forget a transaction whose request was interrupted, and still carry it
 // out.
 func TestSend_notAgainWhatIsThere(t *testing.T) {

@@ -95,6 +95,33 @@ func (c *Channel) deliver(ctx context.Context, s *session, r room, p core.Part, 
 	return id, nil
 }
 
+// Retract redacts a message of ours and its edits, which hold words of it, too.
+func (c *Channel) Retract(ctx context.Context, to core.Address, native string) error {
+	s, r, err := c.reach(ctx, to)
+	if err != nil {
+		return err
+	}
+	defer c.writing.WithLock(r.id)()
+	events := []string{native}
+	_, err = c.newestOf(ctx, s, r, func(e event) bool {
+		if rel := e.relation(); rel.kind == "m.replace" && rel.target == native {
+			events = append(events, e.ID)
+		}
+		return e.ID == native
+	})
+	for _, event := range events {
+		if err == nil {
+			_, err = within(ctx, callTimeout, func(ctx context.Context) (*mautrix.RespSendEvent, error) {
+				return s.cli.RedactEvent(ctx, id.RoomID(r.id), id.EventID(event), mautrix.ReqRedact{TxnID: "retract-" + event})
+			})
+		}
+	}
+	if err != nil {
+		return c.classify(s, r, fmt.Errorf("delete: %w", err))
+	}
+	return nil
+}
+
 // random returns n random bytes in hexadecimal, for transaction ids.
 func (c *Channel) random(n int) (string, error) {
 	b := make([]byte, n)

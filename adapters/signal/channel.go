@@ -53,6 +53,7 @@ var (
 	_ core.Typer     = (*Channel)(nil)
 	_ core.Checker   = (*Channel)(nil)
 	_ core.Fetcher   = (*Channel)(nil)
+	_ core.Retractor = (*Channel)(nil)
 	_ core.Accounter = (*Channel)(nil)
 	_ core.Diagnoser = (*Channel)(nil)
 )

@@ -116,7 +116,9 @@ func open(t *testing.T, opts Options) *Channel {
 func texts(all []signaltest.Message) []string {
 	var out []string
 	for _, m := range all {
-		out = append(out, m.Text)
+		if !m.Deleted {
+			out = append(out, m.Text)
+		}
 	}
 	return out
 }

@@ -105,6 +105,19 @@ func (c *Channel) deliver(ctx context.Context, to core.Address, p params) (int64
 	return sent.Timestamp, nil
 }
 
+// Retract deletes a message of ours for everybody. Apps ignore that after a day.
+func (c *Channel) Retract(ctx context.Context, to core.Address, native string) error {
+	timestamp, _, err := identified(native)
+	p := params{"targetTimestamp": timestamp}
+	if err != nil || !p.recipient(to.External) {
+		return &core.Permanent{Err: errors.New("delete on signal: there is no such message")}
+	}
+	if err := c.api.call(ctx, sendTimeout, "remoteDelete", p, maxAnswer, nil); err != nil {
+		return c.classify(ctx, fmt.Errorf("delete: %w", err))
+	}
+	return nil
+}
+
 // classify wraps the error of a failed request to send for the retry policy.
 func (c *Channel) classify(ctx context.Context, err error) error {
 	err = fmt.Errorf("send to signal: %w", err)

@@ -209,6 +209,33 @@ func TestSend_filesAndQuietTexts(t *testing.T) {
 	}
 }
 
+func TestRetract(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	const group = "Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI="
+	toGroup := core.Address{Channel: Name, Account: signaltest.Account, External: groupPrefix + group}
+	for who, to := range map[string]core.Address{ada: toAda, group: toGroup} {
+		sent, err := p.ch.Send(t.Context(), to, core.Part{Text: "hello"})
+		if err == nil {
+			err = p.ch.Retract(t.Context(), to, sent.NativeID)
+		}
+		if err != nil || !p.s.Sent(who)[0].Deleted {
+			t.Errorf("%s has %+v, %v", who, p.s.Sent(who), err)
+		}
+	}
+	var permanent *core.Permanent
+	for _, native := range []string{"", "hello"} {
+		if err := p.ch.Retract(t.Context(), toAda, native); !errors.As(err, &permanent) {
+			t.Errorf("%q: %v", native, err)
+		}
+	}
+	var wait *core.RetryAfter
+	p.s.Fail("remoteDelete", 1, signaltest.Failure{Code: codeRate, Message: "rate limiting", Type: "RATE_LIMIT_FAILURE", Wait: 3})
+	if err := p.ch.Retract(t.Context(), toAda, "1790000000001"); !errors.As(err, &wait) || wait.After != 3*time.Second {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestTyping(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)

@@ -44,6 +44,7 @@ var (
 	_ channel.Handler = (*Channel)(nil)
 	_ core.Checker    = (*Channel)(nil)
 	_ core.Fetcher    = (*Channel)(nil)
+	_ core.Retractor  = (*Channel)(nil)
 	_ core.Accounter  = (*Channel)(nil)
 	_ core.Diagnoser  = (*Channel)(nil)
 	_ core.Linker     = (*Channel)(nil)

@@ -77,7 +77,9 @@ func harness(s *telegramtest.Server) adaptertest.Harness {
 		Sent: func() []string {
 			var texts []string
 			for _, m := range s.Sent(ada) {
-				texts = append(texts, m.Text)
+				if !m.Deleted {
+					texts = append(texts, m.Text)
+				}
 			}
 			return texts
 		},

@@ -67,6 +67,21 @@ func (c *Channel) Send(ctx context.Context, to core.Address, p core.Part) (core.
 	}
 }
 
+// Retract deletes a message of ours, which the service allows for 48 hours.
+func (c *Channel) Retract(ctx context.Context, to core.Address, native string) error {
+	chat, _, err := ofAddress(to.External)
+	message, invalid := strconv.Atoi(native)
+	if cmp.Or(err, invalid) != nil {
+		return &core.Permanent{Err: errors.New("delete on telegram: there is no such message")}
+	}
+	params := &bot.DeleteMessageParams{ChatID: chat, MessageID: message}
+	err = c.api.call(ctx, sendTimeout, "deleteMessage", params, nil)
+	if err == nil || has(err, "message to delete not found") {
+		return nil
+	}
+	return c.classify(fmt.Errorf("delete: %w", err), chat)
+}
+
 // amend changes the part of a request that the service refused, and reports whether a
 // retry makes sense. It does so once for each cause.
 func amend(params *bot.SendMessageParams, file *upload, err error) bool {

@@ -219,6 +219,40 @@ func TestSend_nothing(t *testing.T) {
 }
 
 // A request that was never sent is temporary, as it certainly did not arrive.
+func TestRetract(t *testing.T) {
+	t.Parallel()
+	s, c := served(t)
+	sent, err := c.Send(t.Context(), adaAddress, core.Part{Text: "hello"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var permanent *core.Permanent
+	s.Fail("deleteMessage", 1, telegramtest.Failure{Code: 400, Description: "Bad Request: message can't be deleted for everyone"})
+	if err := c.Retract(t.Context(), adaAddress, sent.NativeID); !errors.As(err, &permanent) {
+		t.Errorf("after 48 hours: %v", err)
+	}
+	for _, native := range []string{"", "hello"} {
+		if err := c.Retract(t.Context(), adaAddress, native); !errors.As(err, &permanent) {
+			t.Errorf("%q: %v", native, err)
+		}
+	}
+	var wait *core.RetryAfter
+	s.Fail("deleteMessage", 1, telegramtest.Failure{Code: 429, RetryAfter: 3})
+	if err := c.Retract(t.Context(), adaAddress, sent.NativeID); !errors.As(err, &wait) || wait.After != 3*time.Second {
+		t.Errorf("limited: %v", err)
+	}
+	for range 2 { // it is a success, also if it is gone
+		if err := c.Retract(t.Context(), adaAddress, sent.NativeID); err != nil || !s.Sent(ada)[0].Deleted {
+			t.Errorf("%+v, %v", s.Sent(ada), err)
+		}
+	}
+	topic := adaAddress
+	topic.External += "/7"
+	if err := c.Retract(t.Context(), topic, sent.NativeID); err != nil {
+		t.Errorf("in a topic: %v", err)
+	}
+}
+
 func TestSend_notLeft(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -55,6 +55,8 @@ type RetryTurn struct {
 type Redact struct {
 	Message core.MessageID
 	At      time.Time
+	// Retract: what was delivered of it is deleted in the apps, too, where they allow it.
+	Retract bool
 }
 
 // Summarize requests a new summary of Segment from the transcript.

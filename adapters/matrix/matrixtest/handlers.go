@@ -227,6 +227,27 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) {
 	answer(w, map[string]string{"event_id": e.ID})
 }
 
+// redact removes the content of an event.
+func (s *Server) redact(w http.ResponseWriter, r *http.Request) {
+	id, target := r.PathValue("room"), r.PathValue("event")
+	s.Lock()
+	defer s.Unlock()
+	room := s.room(id)
+	n := slices.IndexFunc(room.timeline, func(e Event) bool { return e.ID == target })
+	if n < 0 || room.timeline[n].Sender != s.User {
+		refuse(w, 403, "M_FORBIDDEN", nil)
+		return
+	}
+	room.timeline[n].Content = json.RawMessage("{}")
+	for i := range s.sent {
+		if s.sent[i].ID == target {
+			s.sent[i].Content = json.RawMessage("{}")
+		}
+	}
+	answer(w, map[string]string{"event_id": s.add(id, Event{Type: "m.room.redaction", Sender: s.User, Redacts: target,
+		Content: json.RawMessage("{}"), TS: s.millis(time.Time{})})})
+}
+
 // ForgetTransactions lets the server forget the completed transactions, as some servers do
 // when a request is interrupted.
 func (s *Server) ForgetTransactions() {

@@ -293,6 +293,7 @@ func (s *Server) routes() http.Handler {
 	m.HandleFunc("GET "+base+"v3/rooms/{room}/messages", s.authed("messages", s.messages))
 	m.HandleFunc("GET "+base+"v3/rooms/{room}/event/{event}", s.authed("event", s.event))
 	m.HandleFunc("PUT "+base+"v3/rooms/{room}/send/{type}/{txn}", s.authed("send", s.send))
+	m.HandleFunc("PUT "+base+"v3/rooms/{room}/redact/{event}/{txn}", s.authed("redact", s.redact))
 	m.HandleFunc("PUT "+base+"v3/rooms/{room}/typing/{user}", s.authed("typing", s.typing))
 	m.HandleFunc("POST "+base+"v3/rooms/{room}/receipt/m.read/{event}", s.authed("receipt", s.read))
 	m.HandleFunc("GET "+base+"v3/profile/{user}", s.authed("profile", s.profile))

@@ -43,6 +43,22 @@ func (s *Server) send(c *call) (any, *Failure) {
 		"recipientAddress": map[string]any{"uuid": to[0]}, "type": "SUCCESS"}}}, nil
 }
 
+// remoteDelete deletes a message. One that there is not is no error. The caller holds the lock.
+func (s *Server) remoteDelete(c *call) (any, *Failure) {
+	to, at := c.recipients(), c.targets()
+	if len(to) != 1 || len(at) != 1 {
+		s.Noted(fmt.Errorf("the deletion of %v to %v", at, to))
+		return nil, &Failure{Code: -1, Message: "No recipients given"}
+	}
+	for i := range s.sent[to[0]] {
+		if m := &s.sent[to[0]][i]; m.Timestamp == at[0] {
+			m.Deleted = true
+		}
+	}
+	return map[string]any{"timestamp": s.tick(), "results": []any{map[string]any{
+		"recipientAddress": map[string]any{"uuid": to[0]}, "type": "SUCCESS"}}}, nil
+}
+
 // checkStyle checks that a style is known and within the text.
 func checkStyle(text, style string) error {
 	var start, length int

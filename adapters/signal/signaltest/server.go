@@ -46,6 +46,7 @@ type Message struct {
 	Attachment string
 	Voice      bool
 	Quiet      bool
+	Deleted    bool // for everybody
 }
 
 // Server is the fake daemon. Its methods may be called concurrently.
@@ -701,6 +702,8 @@ func (s *Server) carryOut(c *call) (any, *Failure) {
 	switch c.Method {
 	case "send":
 		return s.send(c)
+	case "remoteDelete":
+		return s.remoteDelete(c)
 	case "sendTyping":
 		s.typed = append(s.typed, c.recipients()...)
 		return map[string]any{}, nil

@@ -112,6 +112,20 @@ func (s *Server) editMessage(p params) (any, *refusal) {
 	return rendered(*m), nil
 }
 
+func (s *Server) deleteMessage(p params) (any, *refusal) {
+	s.Lock()
+	defer s.Unlock()
+	i := slices.IndexFunc(s.sent, func(m Message) bool {
+		return m.Chat == p.int("chat_id") && m.ID == p.int("message_id") && !m.Deleted
+	})
+	if i < 0 {
+		return nil, &refusal{code: 400, description: "Bad Request: message to delete not found"}
+	}
+	s.sent[i].Deleted = true
+	s.Signal()
+	return true, nil
+}
+
 func (s *Server) sendDraft(p params) (any, *refusal) {
 	d := Draft{Chat: p.int("chat_id"), Topic: p.int("message_thread_id"), ID: p.int("draft_id"), Text: p.string("text"),
 		CanStop: p.string("can_stop") == "true"}

@@ -35,6 +35,7 @@ type Message struct {
 	ReplyTo  int64    `json:"reply_to,omitempty"`
 	Topic    int64    `json:"topic,omitempty"` // message_thread_id
 	Edited   bool     `json:"edited,omitempty"`
+	Deleted  bool     `json:"deleted,omitempty"`
 	Reaction string   `json:"reaction,omitempty"` // of the bot
 	File     *File    `json:"file,omitempty"`     // with Text as its caption
 	Markup   string   `json:"markup,omitempty"`   // reply_markup, as JSON
@@ -215,6 +216,8 @@ func (s *Server) call(ctx context.Context, bot, method string, p params) (any, *
 		return s.sendFile(strings.ToLower(strings.TrimPrefix(method, "send")), p)
 	case "editMessageText":
 		return s.editMessage(p)
+	case "deleteMessage":
+		return s.deleteMessage(p)
 	case "sendMessageDraft":
 		return s.sendDraft(p)
 	case "getChatMember":

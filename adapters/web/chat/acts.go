@@ -195,9 +195,9 @@ func (r *Room) unsend(v *web.Visit, m core.Message, path string) error {
 	if err != nil {
 		return err
 	}
-	effects := []core.Effect{effect.Redact{Message: m.ID, At: v.Now}}
+	effects := []core.Effect{effect.Redact{Message: m.ID, At: v.Now, Retract: true}}
 	for _, a := range said {
-		effects = append(effects, effect.Redact{Message: a.ID, At: v.Now})
+		effects = append(effects, effect.Redact{Message: a.ID, At: v.Now, Retract: true})
 	}
 	return v.Act("undo", path, say(v.Lang).Act.Undone, effects...)
 }

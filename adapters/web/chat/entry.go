@@ -223,8 +223,8 @@ func (r *Room) entry(v *web.Visit, m core.Message, sent []core.Delivery, results
 	}
 	e.Channel = v.ChannelName(m.Channel)
 	for _, d := range sent {
-		if d.Kind == core.DeliverVoice && d.State != core.DeliveryFailed { // the text's delivery shows the state
-			continue
+		if d.Kind == core.DeliverVoice && d.State != core.DeliveryFailed || d.Kind == core.DeliverRetraction {
+			continue // the text's delivery shows the state
 		}
 		one := state(v, d, m.Channel)
 		if slices.Contains([]core.DeliveryState{core.DeliverySent, core.DeliveryDelivered, core.DeliveryRead}, d.State) {

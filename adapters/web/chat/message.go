@@ -146,7 +146,7 @@ func (r *Room) forgetPage(v *web.Visit, m core.Message, path string) error {
 }
 
 func (r *Room) forget(v *web.Visit, m core.Message, path string) error {
-	return v.Act("forget", path, say(v.Lang).Forgotten, effect.Redact{Message: m.ID, At: v.Now})
+	return v.Act("forget", path, say(v.Lang).Forgotten, effect.Redact{Message: m.ID, At: v.Now, Retract: true})
 }
 
 // shownAs returns the media type with which a page shows a file, or "" if the file can only be downloaded.

@@ -227,7 +227,7 @@ func (c *Commands) forgetMessage(ctx context.Context, r *request) (core.Outcome,
 	if may, err := c.mayForget(ctx, r, m); err != nil || !may {
 		return r.say(r.words.GroupForget), err
 	}
-	return r.say(r.words.Forgotten).With(effect.Redact{Message: m, At: r.now}), nil
+	return r.say(r.words.Forgotten).With(effect.Redact{Message: m, At: r.now, Retract: true}), nil
 }
 
 // forgetDay removes a day only if the date is followed by yes; else it asks.

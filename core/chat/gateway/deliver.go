@@ -106,6 +106,9 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 	if ch == nil {
 		return store.PartResult{State: core.DeliveryFailed, Error: "the channel " + d.To.Channel + " is not configured here"}
 	}
+	if d.Kind == core.DeliverRetraction {
+		return g.retract(ctx, ch, d, p.Part.Retracts)
+	}
 	part := p.Part
 	if p.State == core.DeliveryUnknown {
 		g.Meter.Count("everthread_delivery_unknown_total", 1)
@@ -142,6 +145,28 @@ func (g *Gateway) sendPart(ctx context.Context, d *core.Delivery, p *core.Delive
 	g.Log.Warn("part not sent", zap.Int64("user", int64(d.User)), zap.Int64("delivery", int64(d.ID)),
 		zap.String("channel", d.To.Channel), zap.Error(err))
 	return g.judge(ctx, d, err)
+}
+
+// retract deletes a message of ours in the app, and returns the outcome. What cannot be deleted there stays.
+func (g *Gateway) retract(ctx context.Context, ch core.Channel, d *core.Delivery, native string) store.PartResult {
+	done := store.PartResult{State: core.DeliverySent}
+	retractor, ok := ch.(core.Retractor)
+	if !ok || native == "" {
+		return done
+	}
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	err := retractor.Retract(ctx, d.To, native)
+	if err == nil {
+		return done
+	}
+	g.Log.Info("message not deleted in the app", zap.Int64("user", int64(d.User)), zap.String("channel", d.To.Channel),
+		zap.Error(err))
+	if r := g.judge(ctx, d, err); r.State == core.DeliveryPending || r.State == core.DeliveryUnknown {
+		r.State = core.DeliveryPending
+		return r
+	}
+	return done
 }
 
 // unsettled returns the outcome of a part that may have arrived and must not be sent again now; nil: it is sent again.

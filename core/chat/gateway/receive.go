@@ -448,12 +448,12 @@ func (g *Gateway) Act(ctx context.Context, u core.UserID, effects ...core.Effect
 	return out, g.finishNote(ctx, out)
 }
 
-// Forget removes messages, everything derived from them, and their files.
+// Forget removes messages, everything derived from them, and their files; a single one also in the apps.
 func (g *Gateway) Forget(ctx context.Context, u core.UserID, ids []core.MessageID) error {
 	now := g.Now()
 	var effects []core.Effect
 	for _, id := range ids {
-		effects = append(effects, effect.Redact{Message: id, At: now})
+		effects = append(effects, effect.Redact{Message: id, At: now, Retract: len(ids) == 1})
 	}
 	_, err := g.Act(ctx, u, effects...)
 	return err

@@ -21,7 +21,7 @@ const shownUndelivered = 200
 // unprompted is redirected instead of waiting; see Redirect. No notice is sent about a notice.
 func (g *Gateway) tellUndelivered(ctx context.Context, d *core.Delivery, state core.DeliveryState) {
 	switch {
-	case d.User == 0 || d.Identity == 0 || d.Kind == core.DeliverNotice || d.Kind == core.DeliverVoice:
+	case d.User == 0 || d.Identity == 0 || d.Kind == core.DeliverNotice || d.Kind == core.DeliverVoice, d.Kind == core.DeliverRetraction:
 		return
 	case state == core.DeliveryFailed, state == core.DeliveryParked && d.Kind == core.DeliverReply:
 		g.logUnless(ctx, g.noticeElsewhere(ctx, d, state), "person not notified of an undelivered message",

@@ -45,6 +45,9 @@ func (t *tx) deliver(m core.MessageID, n core.NewDelivery, c *store.Claim, now t
 	t.get(columns{&r.blocked, &r.busy}, `SELECT COALESCE((SELECT blocked FROM identities WHERE user_id = $1 AND id = $2), 0),
 		EXISTS (SELECT 1 FROM jobs WHERE user_id = $1 AND key = $3 AND state IN ('ready', 'running'))`, t.user, n.Identity,
 		core.AddressKey(n.To))
+	if r.blocked && n.Kind == core.DeliverRetraction {
+		return nil // nothing can be deleted there, and it would be too late when they write again
+	}
 	return t.deliverTo(core.DeliveryID(t.nextID()), m, false, n, r, c, now)
 }
 
@@ -181,9 +184,23 @@ func (s *Store) ClaimDelivery(ctx context.Context, ref store.JobRef, c store.Cla
 		if t.startPart(&d) {
 			out = &d
 			t.reachable(&d)
+			t.findRetracted(&d)
 		}
 	})
 	return out, err
+}
+
+// findRetracted sets the ids of the messages that a delivery deletes. What was on its way when they were deleted has
+// arrived by now, as deliveries to an address follow each other.
+func (t *tx) findRetracted(d *core.Delivery) {
+	for i := range d.Parts {
+		p := &d.Parts[i].Part
+		user, id, n, ok := partOf(p.Retracts)
+		if p.Retracts = ""; ok {
+			t.find(&p.Retracts, `SELECT native_id FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2 AND n = $3`, t.user,
+				t.currentID(user, id), n)
+		}
+	}
 }
 
 // reachable reads the messaging window of a delivery's identity.
@@ -208,7 +225,7 @@ func (t *tx) startPart(d *core.Delivery) (started bool) {
 			p.State = core.DeliverySending
 			t.markPart(d, p, core.DeliverySending)
 			return true
-		case p.State == core.DeliverySending && (p.Part.Text != "" || p.Part.Attachment != nil):
+		case p.State == core.DeliverySending && (p.Part.Text != "" || p.Part.Attachment != nil || p.Part.Retracts != ""):
 			p.State = core.DeliveryUnknown
 			t.exec(`UPDATE delivery_parts SET repeats = repeats + 1 WHERE user_id = $1 AND delivery_id = $2 AND n = $3`, t.user,
 				d.ID, p.N)
@@ -337,6 +354,12 @@ func worst(parts []core.DeliveryPart) core.DeliveryState {
 // finishDelivery ends a delivery and its job.
 func (t *tx) finishDelivery(d *core.Delivery, state core.DeliveryState, cause string) {
 	d.State, d.Error = state, cause
+	if d.Kind == core.DeliverRetraction {
+		t.execEach([]string{`DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2`,
+			`DELETE FROM deliveries WHERE user_id = $1 AND id = $2`}, t.user, d.ID)
+		t.end(d.Lease, "")
+		return
+	}
 	t.exec(setDelivered, t.user, d.ID, string(state), cause)
 	t.end(d.Lease, "")
 }

@@ -46,6 +46,9 @@ func (t *tx) applyOne(e core.Effect, out *store.Noted) {
 	case effect.RetryTurn:
 		t.retryTurn(e, out)
 	case effect.Redact:
+		if t.retracts = (time.Time{}); e.Retract {
+			t.retracts = e.At
+		}
 		t.redact(e, out)
 	case effect.Regenerate:
 		t.regenerate(e)

@@ -304,9 +304,27 @@ func (t *tx) redactLoops(m core.Message) {
 // redactDeliveries empties the parts of the message's own deliveries, and removes pending ones.
 func (t *tx) redactDeliveries(m core.Message) {
 	for _, d := range listOf(t, scanDelivery, t.s.deliveriesOf(), t.user, m.ID, m.ID) {
+		t.retract(d)
 		t.execEach([]string{
 			`DELETE FROM delivery_parts WHERE user_id = $1 AND delivery_id = $2 AND state = 'pending'`,
 			`UPDATE delivery_parts SET body = '{"text":""}' WHERE user_id = $1 AND delivery_id = $2`}, t.user, d.ID)
+	}
+}
+
+// retract stores the delivery that deletes in the app what was or is being delivered of another one.
+func (t *tx) retract(d core.Delivery) {
+	if t.retracts.IsZero() {
+		return
+	}
+	t.fail(loadParts(t, &d))
+	n := core.NewDelivery{To: d.To, Identity: d.Identity, Kind: core.DeliverRetraction, Why: "redacted"}
+	for _, p := range d.Parts {
+		if p.State != core.DeliveryPending && p.State != core.DeliveryFailed {
+			n.Parts = append(n.Parts, core.Part{Retracts: p.Part.Key})
+		}
+	}
+	if len(n.Parts) > 0 {
+		t.deliver(d.Message, n, nil, t.retracts)
 	}
 }
 

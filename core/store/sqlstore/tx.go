@@ -38,6 +38,7 @@ type tx struct {
 	alone      string                  // the key of a held job without successors
 	scrubbed   map[core.SegmentID]bool // days whose prompts it has redacted
 	gone       quotable                // what it removed
+	retracts   time.Time               // since when the apps are to show no deleted message; zero: they may
 	quotes     []core.Message          // messages after quotesFrom that quote another
 	quotesFrom core.MessageID
 	sources    map[core.LoopID][]core.MessageID // of all loops

@@ -23,6 +23,10 @@ func redactionCases() []testCase {
 		{"a waiting turn ends when all of its inputs are redacted", testRedactWaiting},
 		{"redacted text is no longer sent", testRedactSending},
 		{"a delivery without parts ends", testRedactAllParts},
+		{"a redaction deletes in the app what was delivered, once", testRetract},
+		{"a redaction deletes in the app what was on its way", testRetractSending},
+		{"a redaction deletes nothing in the app of a person who cannot be reached, or if it is not to", testRetractNot},
+		{"a deletion in the app survives a merge of the users", testRetractMerged},
 		{"a redacted pending message starts no turn", testRedactPending},
 		{"an edit does not bring a redacted message back", testEditRedacted},
 		{"a redaction of another day leaves this one's summary", testRedactOtherDay},
@@ -189,6 +193,91 @@ func testRedactAllParts(b *bench) {
 	b.effects(effect.Redact{Message: done.Messages[0], At: b.now})
 	b.now = b.now.Add(time.Hour)
 	equal(b, "a part that was sending, found again", b.takeDelivery() == nil, true)
+}
+
+// retraction claims the delivery that deletes messages in the app, and checks which.
+func (b *bench) retraction(want ...string) *core.Delivery {
+	b.t.Helper()
+	d := b.takeDelivery()
+	if d == nil {
+		b.t.Fatal("nothing is to be deleted")
+	}
+	var got []string
+	for _, p := range d.Parts {
+		got = append(got, p.Part.Retracts)
+	}
+	equal(b, "kind", d.Kind, core.DeliverRetraction)
+	equal(b, "address", d.To, b.at.Address)
+	equal(b, "deleted", strings.Join(got, " "), strings.Join(want, " "))
+	return d
+}
+
+// retracted confirms a deletion, which leaves nothing.
+func (b *bench) retracted(d *core.Delivery) {
+	b.t.Helper()
+	for n := range d.Parts {
+		more := b.finish(d, n, store.PartResult{State: core.DeliverySent})
+		equal(b, "more", more, n+1 < len(d.Parts))
+	}
+	equal(b, "state", b.state(d.ID), core.DeliveryState("gone"))
+	equal(b, "due", len(b.due(deliveries)), 0)
+}
+
+func testRetract(b *bench) {
+	out := b.answer(b.turn("tell me"), "first", "second")
+	d := out.Delivery
+	for n, id := range []string{"a", "b"} {
+		b.finish(d, n, store.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: id}})
+	}
+	b.effects(effect.Redact{Message: out.Messages[0], At: b.now, Retract: true}, effect.Redact{Message: 1, At: b.now})
+	b.missing("second")
+	b.retraction("a", "b") // of a process that dies
+	b.now = b.now.Add(time.Hour)
+	again := b.retraction("a", "b")
+	equal(b, "state", again.Parts[0].State, core.DeliveryUnknown)
+	b.must(b.edit(b.native(), "e1", "tell me more"))
+	b.retracted(again)
+	b.effects(effect.Redact{Message: out.Messages[0], At: b.now, Retract: true})
+	equal(b, "again", len(b.due(deliveries)), 0)
+}
+
+func testRetractSending(b *bench) {
+	out := b.answer(b.turn("tell me"), "first", "second", "third")
+	b.effects(effect.Redact{Message: out.Messages[0], At: b.now, Retract: true})
+	equal(b, "while it is sent", len(b.due(deliveries)), 0)
+	b.finish(out.Delivery, 0, store.PartResult{State: core.DeliverySent, Receipt: core.Receipt{NativeID: "a"}})
+	b.retracted(b.retraction("a"))
+
+	out = b.answer(b.turn("and now?"), "fourth")
+	b.effects(effect.Redact{Message: out.Messages[0], At: b.now, Retract: true})
+	b.finish(out.Delivery, 0, store.PartResult{State: core.DeliveryFailed, Error: "refused"})
+	b.retracted(b.retraction(""))
+}
+
+func testRetractNot(b *bench) {
+	_, plain := b.exchange("one", "1")
+	_, away := b.exchange("two", "2")
+	waiting, err := b.Commit(b.ctx, b.reply(b.turn("three"), "3"), nil)
+	b.must(err)
+	b.effects(effect.Redact{Message: waiting.Messages[0], At: b.now, Retract: true}, effect.Redact{Message: plain, At: b.now})
+	equal(b, "one that nobody has", b.takeDelivery() == nil, true)
+	equal(b, "due", len(b.due(deliveries)), 0)
+	b.must(b.SetBlocked(b.ctx, b.user.ID, b.at.ID, true, b.now))
+	b.effects(effect.Redact{Message: away, At: b.now, Retract: true})
+	b.must(b.SetBlocked(b.ctx, b.user.ID, b.at.ID, false, b.now))
+	equal(b, "one of a person who is away", len(b.due(deliveries)), 0)
+}
+
+func testRetractMerged(b *bench) {
+	v := b.second("Vera", "222")
+	b.exchange("mine", "yours")
+	out := v.answer(v.turn("go"), "hers")
+	v.sent(out.Delivery)
+	v.effects(effect.Redact{Message: out.Messages[0], At: v.now, Retract: true})
+	b.now = v.now.Add(time.Minute)
+	b.carryMerge(v.merge(b.user.ID))
+	b.at = v.at
+	b.retracted(b.retraction(fmt.Sprintf("n%d-0", out.Delivery.ID)))
 }
 
 func testRedactPending(b *bench) {
