@@ -59,6 +59,7 @@ type Options struct {
 	Log       *zap.Logger
 	Now       func() time.Time
 	Commands  []command.Entry // of the command menu
+	Groups    bool            // the bot takes part in groups
 }
 
 // Channel is one bot account. Its methods may be called concurrently, and Run only by the

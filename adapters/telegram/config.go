@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 	"go.uber.org/zap"
 
@@ -92,37 +91,61 @@ var (
 
 func (c *Config) Open(_ context.Context, h channel.Host) (core.Channel, error) {
 	return New(Options{Config: *c, PublicURL: h.PublicURL, HTTP: h.Client(c.APIURL), Log: h.Log, Now: h.Now,
-		Commands: command.Menu()})
+		Commands: command.Menu(), Groups: h.Groups})
 }
 
 // fallbackLanguage is the language of the menu for people without one in their own.
 const fallbackLanguage = i18n.English
 
-// announce sets the command menu in every language. A failure is only logged, as the menu is a convenience.
+// announce sets the command menus. A failure is only logged, as a menu is a convenience.
 func (c *Channel) announce(ctx context.Context) {
-	for _, params := range menus(c.opts.Commands) {
-		if err := c.api.call(ctx, callTimeout, "setMyCommands", params, nil); err != nil && ctx.Err() == nil {
-			c.log.Warn("command menu not set", zap.String("language", params.LanguageCode), zap.Error(err))
+	for _, m := range c.menus() {
+		method := "setMyCommands"
+		if len(m.Commands) == 0 {
+			method = "deleteMyCommands"
+		}
+		if err := c.api.call(ctx, callTimeout, method, m, nil); err != nil && ctx.Err() == nil {
+			c.log.Warn("command menu not set", zap.String("language", m.Language), zap.Error(err))
 			return
 		}
 	}
 }
 
-// menus returns the menu for everybody and one for each further language.
-func menus(commands []command.Entry) []*bot.SetMyCommandsParams {
-	if len(commands) == 0 {
+// commandMenu is what the service shows, in a language, of a scope: of all chats without a menu of their own, of groups,
+// or of groups' administrators. In the types of go-telegram/bot a scope works in forms only.
+type commandMenu struct {
+	Commands []models.BotCommand `json:"commands,omitempty"`
+	Scope    *menuScope          `json:"scope,omitempty"`
+	Language string              `json:"language_code,omitempty"` // "": for those without one in their own
+}
+
+type menuScope struct {
+	Type string `json:"type"`
+}
+
+// menus returns the menu of each scope in each language. Those of groups have no commands unless there are groups.
+func (c *Channel) menus() []commandMenu {
+	all := c.opts.Commands
+	if len(all) == 0 {
 		return nil
 	}
-	languages := map[string]bool{}
-	for _, c := range commands {
-		for l := range c.Descriptions {
+	languages := map[string]bool{"": true}
+	for _, e := range all {
+		for l := range e.Descriptions {
 			languages[l] = true
 		}
 	}
 	delete(languages, fallbackLanguage)
-	out := []*bot.SetMyCommandsParams{{Commands: menu(commands, fallbackLanguage)}}
+	in := func(standings ...string) []command.Entry {
+		return slices.DeleteFunc(slices.Clone(all), func(e command.Entry) bool {
+			return !c.opts.Groups || !slices.Contains(standings, e.Group)
+		})
+	}
+	var out []commandMenu
 	for _, l := range slices.Sorted(maps.Keys(languages)) {
-		out = append(out, &bot.SetMyCommandsParams{Commands: menu(commands, l), LanguageCode: l})
+		out = append(out, commandMenu{menu(all, l), nil, l},
+			commandMenu{menu(in("members"), l), &menuScope{"all_group_chats"}, l},
+			commandMenu{menu(in("members", "admins"), l), &menuScope{"all_chat_administrators"}, l})
 	}
 	return out
 }

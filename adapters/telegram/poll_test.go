@@ -272,22 +272,39 @@ func TestMenus_everyLanguage(t *testing.T) {
 	t.Parallel()
 	s := telegramtest.New()
 	t.Cleanup(s.Close)
-	c := open(t, Options{Config: Config{APIURL: s.URL()}, Commands: []command.Entry{
-		{Name: "today", Descriptions: map[string]string{"en": "Today's summary", "fr": "Résumé du jour"}},
-		{Name: "usage", Descriptions: map[string]string{"en": "Tokens used"}},
+	c := open(t, Options{Config: Config{APIURL: s.URL()}, Groups: true, Commands: []command.Entry{
+		{Name: "today", Descriptions: map[string]string{"en": "Today's summary", "fr": "Résumé du jour"}, Group: "members"},
+		{Name: "usage", Descriptions: map[string]string{"en": "Tokens used"}, Group: "members"},
+		{Name: "pause", Descriptions: map[string]string{"en": "Pause"}, Group: "admins"},
+		{Name: "forget", Descriptions: map[string]string{"en": "Forget"}},
 	}})
 	running(t, c, newInbox())
 	if err := s.Wait(within(t), func() bool { return s.Calls("getUpdates") > 0 }); err != nil {
 		t.Fatal(err)
 	}
 	for _, language := range []string{"", "fr"} {
-		if got := s.Menu(language); !slices.Equal(got, []string{"today", "usage"}) {
-			t.Errorf("menu for %q: %v", language, got)
+		for scope, want := range map[string][]string{"": {"today", "usage", "pause", "forget"}, "all_group_chats": {"today", "usage"},
+			"all_chat_administrators": {"today", "usage", "pause"}} {
+			if got := s.Menu(language, scope); !slices.Equal(got, want) {
+				t.Errorf("menu for %q in %q: %v", language, scope, got)
+			}
 		}
 	}
-	fr := menus(c.opts.Commands)[1]
-	if fr.Commands[0].Description != "Résumé du jour" || fr.Commands[1].Description != "Tokens used" {
-		t.Errorf("French menu %+v", fr.Commands)
+	fr := c.menus()[3]
+	if fr.Language != "fr" || fr.Commands[0].Description != "Résumé du jour" || fr.Commands[1].Description != "Tokens used" {
+		t.Errorf("French menu %+v", fr)
+	}
+	c.opts.Groups = false // they were turned off since
+	c.announce(t.Context())
+	for _, language := range []string{"", "fr"} {
+		for scope, want := range map[string]int{"": 4, "all_group_chats": 0, "all_chat_administrators": 0} {
+			if got := s.Menu(language, scope); len(got) != want {
+				t.Errorf("without groups, the menu for %q in %q is %v", language, scope, got)
+			}
+		}
+	}
+	if n := s.Calls("deleteMyCommands"); n != 4 {
+		t.Errorf("%d menus were deleted", n)
 	}
 	noErrors(t, s)
 }

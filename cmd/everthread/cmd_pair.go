@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
@@ -42,6 +43,9 @@ type pairApproveCmd struct {
 func (p pairApproveCmd) Run(ctx context.Context, d *opened) error {
 	e := effect.Approve{CodeHash: trust.CodeHash(p.Code), Name: p.Name, At: clock()()}
 	if p.User != "" {
+		if err := d.ofPerson(ctx, e.CodeHash); err != nil {
+			return err
+		}
 		u, err := d.person(ctx, p.User)
 		if err != nil {
 			return err
@@ -60,6 +64,15 @@ func (p pairApproveCmd) Run(ctx context.Context, d *opened) error {
 		return fmt.Errorf("the request is approved; the server answers the held messages within a minute: %w", err)
 	}
 	return d.said(object{"approved", true, "messages", len(noted.Released)}, d.words().LetIn, len(noted.Released))
+}
+
+// ofPerson fails if a code is that of a group, which cannot become a person's.
+func (d *opened) ofPerson(ctx context.Context, hash string) error {
+	codes, err := d.groupCodes(ctx)
+	if slices.ContainsFunc(codes, func(c effect.Code) bool { return c.Hash == hash }) {
+		return errors.New("a group waits with this code, and a group belongs to nobody: approve it with `everthread groups approve CODE`")
+	}
+	return err
 }
 
 type pairDenyCmd struct {

@@ -154,7 +154,7 @@ func schema(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 }
 
-// knock NAME text: a stranger writes, and $CODE becomes the code that they get.
+// knock NAME text: a stranger writes, and $CODE becomes the code that they get. Without text a group does.
 func knock(ts *testscript.TestScript, _ bool, args []string) {
 	st, err := sqlite.Open(ts.MkAbs("data"))
 	ts.Check(err)
@@ -163,8 +163,15 @@ func knock(ts *testscript.TestScript, _ bool, args []string) {
 		Settings: people.Settings{Policy: people.Pairing, CodeLife: time.Hour, MaxCodes: 3, Language: "en"},
 		Channels: gateway.Channels{}}
 	a := core.Address{Channel: "telegram", Account: "1", External: "chat-of-" + args[0]}
-	_, err = p.Stranger(context.Background(), core.Inbound{Address: a, EventID: args[0] + time.Now().String(),
-		Kind: core.InMessage, NativeID: "1", Text: args[1], Name: args[0], SentAt: time.Now(), ReceivedAt: time.Now()})
+	in := core.Inbound{Address: a, EventID: args[0] + time.Now().String(), Kind: core.InMessage, NativeID: "1", Name: args[0],
+		SentAt: time.Now(), ReceivedAt: time.Now()}
+	if len(args) > 1 {
+		in.Text = args[1]
+		_, err = p.Stranger(context.Background(), in)
+	} else {
+		in.Group = &core.Group{Title: args[0], Speaker: "somebody", Addressed: true}
+		_, err = p.Group(context.Background(), in)
+	}
 	ts.Check(err)
 	codes, err := st.Codes(context.Background(), effect.CodePair, time.Now())
 	ts.Check(err)

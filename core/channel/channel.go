@@ -56,6 +56,7 @@ type Host struct {
 	Log       *zap.Logger                            // of the channel
 	Now       func() time.Time
 	Rand      io.Reader
+	Groups    bool  // group chats are turned on
 	Store     Store // nil: there is none yet
 }
 

@@ -59,7 +59,7 @@ func (h *Hosting) OpenAll(ctx context.Context) ([]core.Channel, error) {
 // Open opens a channel.
 func (h *Hosting) Open(ctx context.Context, c channel.Config) (core.Channel, error) {
 	host := channel.Host{PublicURL: h.Config.HTTP.PublicURL, Client: h.Way.Client,
-		Log: h.Log.Named(c.Key()), Now: h.Now, Rand: rand.Reader}
+		Log: h.Log.Named(c.Key()), Now: h.Now, Rand: rand.Reader, Groups: h.Config.Groups.Enabled}
 	if h.Store != nil {
 		host.Store = channelStore{h, c.Key()}
 	}

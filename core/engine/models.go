@@ -167,17 +167,17 @@ const ledgerLease = 10 * time.Minute
 // newLedger returns the ledger that counts all calls of providers.
 func (e *Engine) newLedger() *trust.Ledger {
 	c := e.Config
-	return &trust.Ledger{Store: e.Store, PerDay: AllTokensPerDay(c), PerUser: c.Limits.TokensPerDay,
+	return &trust.Ledger{Store: e.Store, PerDay: AllTokensPerDay(c), PerUser: c.Limits.Daily(),
 		Worker: e.Name, Lease: ledgerLease, Tokens: e.Tokens, MaxOutput: c.LLM.Output(),
 		Log: e.Log.Named("ledger"), Now: e.Now, Day: today(e.Calendar, e.Store, e.Now)}
 }
 
-// today returns a function that returns a user's current day.
+// today returns a function that returns a user and their current day.
 func today(c day.Calendar, users core.Users,
-	now func() time.Time) func(context.Context, core.UserID) (core.Day, error) {
-	return func(ctx context.Context, user core.UserID) (core.Day, error) {
+	now func() time.Time) func(context.Context, core.UserID) (core.User, core.Day, error) {
+	return func(ctx context.Context, user core.UserID) (core.User, core.Day, error) {
 		u, err := users.User(ctx, user)
-		return c.Day(u.Settings, now()), err
+		return u, c.Day(u.Settings, now()), err
 	}
 }
 

@@ -72,7 +72,10 @@ func CountingWayOut(c configs.Config, st Store, now func() time.Time) (*egress.G
 	}
 	o := policy(c)
 	o.PerDay = store.Egress{Calls: int64(c.Egress.CallsPerDay), Bytes: int64(c.Egress.BytesPerDay)}
-	o.Meter, o.Now, o.Day = st, now, today(calendar, st, now)
+	o.Meter, o.Now, o.Day = st, now, func(ctx context.Context, user core.UserID) (core.Day, error) {
+		_, day, err := today(calendar, st, now)(ctx, user)
+		return day, err
+	}
 	return egress.New(o), nil
 }
 

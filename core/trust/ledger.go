@@ -26,16 +26,15 @@ type LedgerStore interface {
 type Ledger struct {
 	Store  LedgerStore
 	PerDay int // tokens of all users a day (UTC); 0: no limit
-	// PerUser is the tokens of one user a day; 0: no limit. Turns and jobs reserve their
-	// own; the ledger reserves those of other calls.
-	PerUser int
+	// PerUser is the tokens of one user a day. Turns and jobs reserve their own; the ledger reserves those of other calls.
+	PerUser core.DailyTokens
 	Worker  string
 	Lease   time.Duration // of granted tokens
 	Tokens  core.Tokenizer
 	// MaxOutput bounds an answer whose request has no bound.
 	MaxOutput int
-	// Day returns a user's current day, for calls outside of turns.
-	Day func(ctx context.Context, user core.UserID) (core.Day, error)
+	// Day returns a user with their current day, for calls outside of turns.
+	Day func(ctx context.Context, user core.UserID) (core.User, core.Day, error)
 	Log *zap.Logger
 	Now func() time.Time
 
@@ -241,7 +240,7 @@ func (l *Ledger) charge(ctx context.Context) {
 	l.charges = nil
 	l.mu.Unlock()
 	for user, spent := range all {
-		day, err := l.Day(ctx, user)
+		_, day, err := l.Day(ctx, user)
 		if err == nil {
 			err = l.Store.Spend(ctx, user, day.Label, spent)
 		}
@@ -273,16 +272,20 @@ func (l *Ledger) takeFor(ctx context.Context, user core.UserID, n int) (give fun
 	if err != nil {
 		return nil, err
 	}
-	if l.PerUser <= 0 || user == 0 {
-		return func(spent core.Bill) {
-			all(spent.Total().Tokens())
-			l.owe(user, spent)
-		}, nil
+	unbounded := func(spent core.Bill) {
+		all(spent.Total().Tokens())
+		l.owe(user, spent)
 	}
-	day, err := l.Day(ctx, user)
-	ok := false
+	if l.PerUser == (core.DailyTokens{}) || user == 0 {
+		return unbounded, nil
+	}
+	u, day, err := l.Day(ctx, user)
+	limit, ok := l.PerUser.Of(u), false
+	if err == nil && limit <= 0 {
+		return unbounded, nil
+	}
 	if err == nil {
-		ok, err = l.Store.ReserveCall(ctx, user, day.Label, n, l.PerUser)
+		ok, err = l.Store.ReserveCall(ctx, user, day.Label, n, limit)
 	}
 	if err == nil && !ok {
 		err = &OverCap{Until: day.End, One: true}

@@ -111,7 +111,7 @@ func TestLedger_dayBoundsEveryCall(t *testing.T) {
 	t.Parallel()
 	g, m := newGrants(), &answers{}
 	l := ledger(g, "p", 0, noon)
-	l.PerUser = 100
+	l.PerUser = core.DailyTokens{Person: 100, Group: 50}
 	text := strings.TrimSpace(strings.Repeat("word ", 60))
 	var refused atomic.Int64
 	var wg sync.WaitGroup
@@ -137,7 +137,17 @@ func TestLedger_dayBoundsEveryCall(t *testing.T) {
 	if _, err := l.Embedder(m, "vectors", 8).Embed(t.Context(), []string{text}); err != nil {
 		t.Errorf("another user: %v", err)
 	}
+	if _, err := l.Embedder(m, "vectors", group).Embed(t.Context(), []string{text}); err == nil || g.charged[group] != 0 {
+		t.Errorf("a group has the budget of a person: %v", g.charged)
+	}
+	l.PerUser.Group = 0
+	if _, err := l.Embedder(m, "vectors", group).Embed(t.Context(), []string{text}); err != nil || g.charged[group] != 0 {
+		t.Errorf("a group without a limit: %v, %v", err, g.charged)
+	}
 }
+
+// group is the user of a group chat.
+const group = 9
 
 func newGrants() *grants {
 	return &grants{rows: map[string]store.Grant{}, has: map[string]int{}, charged: map[core.UserID]int{}, bills: map[core.UserID]core.Bill{}}
@@ -145,8 +155,12 @@ func newGrants() *grants {
 
 func ledger(g *grants, worker string, perDay int, now func() time.Time) *trust.Ledger {
 	return &trust.Ledger{Store: g, PerDay: perDay, Worker: worker, Lease: time.Minute, Tokens: words{}, MaxOutput: 50,
-		Log: zap.NewNop(), Now: now, Day: func(context.Context, core.UserID) (core.Day, error) {
-			return core.Day{Label: "2026-11-19", End: noon().Add(12 * time.Hour)}, nil
+		Log: zap.NewNop(), Now: now, Day: func(_ context.Context, user core.UserID) (core.User, core.Day, error) {
+			u := core.User{ID: user}
+			if user == group {
+				u.Role = core.RoleGroup
+			}
+			return u, core.Day{Label: "2026-11-19", End: noon().Add(12 * time.Hour)}, nil
 		}}
 }
 

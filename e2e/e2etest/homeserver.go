@@ -251,6 +251,19 @@ func (a *Account) Say(room, text string) string {
 	return a.send(room, "m.room.message", map[string]any{"msgtype": "m.text", "body": text})
 }
 
+// ReplyToFirst replies to the first message of sender in a room.
+func (a *Account) ReplyToFirst(room, sender, text string) {
+	a.h.t.Helper()
+	for _, e := range a.timeline(room) {
+		if e.Sender == sender && e.Type == "m.room.message" {
+			a.send(room, e.Type, map[string]any{"msgtype": "m.text", "body": text,
+				"m.relates_to": map[string]any{"m.in_reply_to": map[string]any{"event_id": e.ID}}})
+			return
+		}
+	}
+	a.h.t.Fatalf("%s has said nothing", sender)
+}
+
 func (a *Account) send(room, kind string, content map[string]any) string {
 	a.h.t.Helper()
 	var out struct {

@@ -208,11 +208,11 @@ func (s *Server) Answered() []string {
 	return slices.Clone(s.answered)
 }
 
-// Menu returns the names of the commands for a language; "" is the default.
-func (s *Server) Menu(language string) []string {
+// Menu returns the names of the commands for a language in a scope; "" is the default of either.
+func (s *Server) Menu(language, scope string) []string {
 	s.Lock()
 	defer s.Unlock()
-	return s.menus[language]
+	return s.menus[language+scope]
 }
 
 // Webhook returns the URL of the webhook, or "".

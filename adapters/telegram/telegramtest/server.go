@@ -227,7 +227,7 @@ func (s *Server) call(ctx context.Context, bot, method string, p params) (any, *
 		return map[string]any{"status": cmp.Or(status, "member"), "user": personOf(p.int("user_id"))}, nil
 	case "getFile":
 		return s.getFile(p)
-	case "sendChatAction", "setMyCommands", "answerCallbackQuery", "setMessageReaction":
+	case "sendChatAction", "setMyCommands", "deleteMyCommands", "answerCallbackQuery", "setMessageReaction":
 		s.keep(method, p)
 		return true, nil
 	}
@@ -244,14 +244,16 @@ func (s *Server) keep(method string, p params) {
 		s.actions[[2]int64{p.int("chat_id"), p.int("message_thread_id")}]++
 	case "answerCallbackQuery":
 		s.answered = append(s.answered, p.string("callback_query_id"))
-	case "setMyCommands":
+	case "setMyCommands", "deleteMyCommands":
+		var scope struct{ Type string }
+		p.decode("scope", &scope)
 		var list []struct{ Command string }
 		p.decode("commands", &list)
 		names := []string{}
 		for _, c := range list {
 			names = append(names, c.Command)
 		}
-		s.menus[p.string("language_code")] = names
+		s.menus[p.string("language_code")+scope.Type] = names
 	case "setMessageReaction":
 		var list []struct{ Emoji string }
 		p.decode("reaction", &list)

@@ -330,7 +330,7 @@ func (p *People) pair(ctx context.Context, in core.Inbound) error {
 			_, err := p.Hold(ctx, h)
 			return err
 		}
-		if c.Address.Channel == in.Address.Channel {
+		if c.Address.Channel == in.Address.Channel && !c.Group {
 			pending++
 		}
 	}

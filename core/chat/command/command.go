@@ -183,6 +183,7 @@ func Needs() []trust.Need {
 type Entry struct {
 	Name         string
 	Descriptions map[string]string
+	Group        string // GroupStanding
 }
 
 // Menu returns the commands that everybody has.
@@ -192,7 +193,7 @@ func Menu() []Entry {
 		if c.owners() {
 			continue
 		}
-		e := Entry{Name: c.name, Descriptions: map[string]string{}}
+		e := Entry{Name: c.name, Descriptions: map[string]string{}, Group: GroupStanding(c.name)}
 		for _, language := range i18n.Languages() {
 			e.Descriptions[language] = say(language).Lines[c.name]
 		}

@@ -86,13 +86,13 @@ func (t *tx) pushOut(h store.Hold) {
 	}
 }
 
-// fullOfCodes reports whether an address has a code, or its channel has the most allowed.
+// fullOfCodes reports whether an address has a code, or its channel has the most allowed, of people or of groups.
 func (t *tx) fullOfCodes(h store.Hold) bool {
 	var channel, own int
 	a := h.Code.Address
 	t.get(columns{&channel, &own}, `SELECT COUNT(*), COALESCE(SUM(CASE WHEN account = $3 AND external = $4 THEN 1 ELSE 0 END), 0) FROM codes
-		WHERE user_id = 0 AND kind = $1 AND channel = $2 AND (expires_at = 0 OR expires_at > $5)`, string(h.Code.Kind),
-		a.Channel, a.Account, a.External, ms(h.Now))
+		WHERE user_id = 0 AND kind = $1 AND channel = $2 AND (expires_at = 0 OR expires_at > $5) AND grouped = $6`, string(h.Code.Kind),
+		a.Channel, a.Account, a.External, ms(h.Now), flag(h.Code.Group))
 	return own > 0 || h.MaxCodes > 0 && channel >= h.MaxCodes
 }
 

@@ -26,6 +26,7 @@ func inboundCases() []testCase {
 		{"an unknown identity stores nothing", testUnknownIdentity},
 		{"a held event is released with its code and appended once", testHeld},
 		{"a code replaces the oldest of its origin, and no other", testPushedOut},
+		{"requests of groups keep no person out", testCodesOfGroups},
 		{"a held message is edited and deleted by its author", testHeldChanged},
 		{"a user is created together with an address", testUserAt},
 		{"attachments get a job each and are recorded", testAttachments},
@@ -167,6 +168,25 @@ func (b *bench) stranger(text string) core.Inbound {
 	e, _ := b.inbound(text)
 	e.Address.External = "999"
 	return e
+}
+
+// testCodesOfGroups lets groups ask until no more may, and then people.
+func testCodesOfGroups(b *bench) {
+	for _, external := range []string{"g1", "g2", "g3", "p1", "p2", "p3"} {
+		e := b.stranger("may I?")
+		e.Address.External = external
+		one(b, b.Hold, store.Hold{Event: e, Keep: true, Now: b.now, MaxCodes: 2,
+			Code: &effect.Code{Kind: effect.CodePair, Hash: "hash of " + external, Hint: external, Address: e.Address,
+				Group: external[0] == 'g', Created: b.now, Expires: b.now.Add(time.Hour)}})
+	}
+	codes, err := b.Codes(b.ctx, effect.CodePair, b.now)
+	b.must(err)
+	var got []string
+	for _, c := range codes {
+		got = append(got, c.Hint)
+	}
+	slices.Sort(got)
+	equal(b, "codes", strings.Join(got, " "), "g1 g2 p1 p2")
 }
 
 func testPushedOut(b *bench) {
