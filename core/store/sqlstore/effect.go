@@ -46,10 +46,7 @@ func (t *tx) applyOne(e core.Effect, out *store.Noted) {
 	case effect.RetryTurn:
 		t.retryTurn(e, out)
 	case effect.Redact:
-		if t.retracts = (time.Time{}); e.Retract {
-			t.retracts = e.At
-		}
-		t.redact(e, out)
+		t.redactAsked(e, out)
 	case effect.Regenerate:
 		t.regenerate(e)
 	case effect.ChooseAnswer:

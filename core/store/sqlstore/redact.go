@@ -5,11 +5,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 )
+
+// redactAsked is redact for an effect, which says whether the apps delete what it removes.
+func (t *tx) redactAsked(e effect.Redact, out *store.Noted) {
+	if t.retracts = (time.Time{}); e.Retract {
+		t.retracts = e.At
+	}
+	t.redact(e, out)
+}
 
 // redact removes a message's text and every derived copy of it.
 func (t *tx) redact(e effect.Redact, out *store.Noted) {
