@@ -201,6 +201,7 @@ func (b *bench) retraction(want ...string) *core.Delivery {
 	d := b.takeDelivery()
 	if d == nil {
 		b.t.Fatal("nothing is to be deleted")
+		return nil
 	}
 	var got []string
 	for _, p := range d.Parts {
