@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"github.com/everthread/everthread/adapters/telegram/telegramtest"
 	"github.com/everthread/everthread/core/chat/summary"
@@ -33,6 +34,9 @@ type Gathering struct {
 	Title string
 	Next  int64 // the number of its last message
 	heard int   // messages of the bot that the group has read
+
+	Offer func(update map[string]any) // brings an update to the gateway
+	Now   func() time.Time
 }
 
 // NewGathering returns a town with groups, and a group of it.
@@ -45,26 +49,37 @@ func NewGathering(t *testing.T, database string) *Gathering {
 
 // Gathers returns a group of a town.
 func (w *Town) Gathers(chat int64, title string) *Gathering {
-	return &Gathering{Town: w, Chat: chat, Title: title, Next: 100}
+	return &Gathering{Town: w, Chat: chat, Title: title, Next: 100, Now: time.Now,
+		Offer: func(update map[string]any) { w.Telegram.Offer(update) }}
 }
 
 func (g *Gathering) message(from Member, text string) map[string]any {
 	g.Next++
 	chat := map[string]any{"id": g.Chat, "type": "supergroup", "title": g.Title}
-	m := map[string]any{"message_id": g.Next, "date": time.Now().Unix(), "text": text, "chat": chat,
+	m := map[string]any{"message_id": g.Next, "date": g.Now().Unix(), "text": text, "chat": chat,
 		"from": map[string]any{"id": from.ID, "is_bot": false, "first_name": from.Name, "language_code": "en"}}
 	if g.Topic != 0 {
 		chat["is_forum"], m["is_topic_message"], m["message_thread_id"] = true, true, g.Topic
 	}
-	if at := strings.Index(text, "@test_bot"); at >= 0 {
-		m["entities"] = []any{map[string]any{"type": "mention", "offset": len([]rune(text[:at])), "length": len("@test_bot")}}
+	if all := mentions(text); len(all) > 0 {
+		m["entities"] = all
 	}
 	return m
 }
 
+var userName = regexp.MustCompile(`@\w+`)
+
+// mentions returns the entities of the user names in a text, as the service finds them.
+func mentions(text string) (out []any) {
+	for _, at := range userName.FindAllStringIndex(text, -1) {
+		out = append(out, map[string]any{"type": "mention", "offset": len(utf16.Encode([]rune(text[:at[0]]))), "length": at[1] - at[0]})
+	}
+	return out
+}
+
 // Says sends a member's text and returns the message's number. "@test_bot" in it mentions the bot.
 func (g *Gathering) Says(from Member, text string) int64 {
-	g.Telegram.Offer(map[string]any{"message": g.message(from, text)})
+	g.Offer(map[string]any{"message": g.message(from, text)})
 	return g.Next
 }
 
@@ -75,9 +90,9 @@ func (g *Gathering) Replies(from Member, text string, to, by int64) int64 {
 	if by == 0 {
 		writer = map[string]any{"id": 123456, "is_bot": true, "first_name": "Test", "username": "test_bot"}
 	}
-	m["reply_to_message"] = map[string]any{"message_id": to, "date": time.Now().Unix(), "chat": m["chat"], "text": "earlier",
+	m["reply_to_message"] = map[string]any{"message_id": to, "date": g.Now().Unix(), "chat": m["chat"], "text": "earlier",
 		"from": writer}
-	g.Telegram.Offer(map[string]any{"message": m})
+	g.Offer(map[string]any{"message": m})
 	return g.Next
 }
 
@@ -87,14 +102,14 @@ func (g *Gathering) Offers(from Member, text string, more map[string]any) int64 
 	for k, v := range more {
 		m[k] = v
 	}
-	g.Telegram.Offer(map[string]any{"message": m})
+	g.Offer(map[string]any{"message": m})
 	return g.Next
 }
 
 // Adds adds the bot to the group, or removes it.
 func (g *Gathering) Adds(by Member, before, after string) {
 	bot := map[string]any{"id": 123456, "is_bot": true, "first_name": "Test", "username": "test_bot"}
-	g.Telegram.Offer(map[string]any{"my_chat_member": map[string]any{"date": time.Now().Unix(),
+	g.Offer(map[string]any{"my_chat_member": map[string]any{"date": g.Now().Unix(),
 		"chat":            map[string]any{"id": g.Chat, "type": "supergroup", "title": g.Title},
 		"from":            map[string]any{"id": by.ID, "is_bot": false, "first_name": by.Name},
 		"old_chat_member": map[string]any{"status": before, "user": bot}, "new_chat_member": map[string]any{"status": after, "user": bot}}})

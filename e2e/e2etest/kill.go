@@ -55,6 +55,12 @@ func (p *Pushed) Edit(chat, message int64, text string) {
 	p.push(map[string]any{"update_id": p.last.Add(1), "edited_message": m})
 }
 
+// Offer posts an update.
+func (p *Pushed) Offer(update map[string]any) {
+	update["update_id"] = p.last.Add(1)
+	p.push(update)
+}
+
 func Written(chat, id int64, text string) map[string]any {
 	return map[string]any{"message_id": id, "date": time.Now().Unix(), "text": text,
 		"chat": map[string]any{"id": chat, "type": "private"}, "from": map[string]any{"id": chat, "is_bot": false,

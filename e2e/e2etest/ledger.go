@@ -82,7 +82,7 @@ func (l *Ledger) Transcript(external string) []string {
 func (l *Ledger) left() int {
 	l.t.Helper()
 	return l.Count(
-		`SELECT (SELECT COUNT(*) FROM messages WHERE role = 'user' AND kind = 'chat' AND turn_id = 0 AND redacted = 0)
+		`SELECT (SELECT COUNT(*) FROM messages WHERE role = 'user' AND kind = 'chat' AND turn_id = 0 AND position = 0 AND redacted = 0)
 		+ (SELECT COUNT(*) FROM turns WHERE state = 'running')
 		+ (SELECT COUNT(*) FROM deliveries WHERE state IN ('pending', 'sending'))
 		+ (SELECT COUNT(*) FROM jobs WHERE queue = 'speak' AND state <> 'dead')`)

@@ -137,3 +137,26 @@ func TestGroup_aReplyNamesItsWriter(t *testing.T) {
 		t.Errorf("the reply quotes %+v", q)
 	}
 }
+
+func TestGroup_anEditThatMentionsIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	g.receive(g.event(core.InMessage, "ann", "m1", "what is for dinner?", false))
+	g.receive(g.event(core.InMessage, "bo", "m2", "no idea", false))
+	g.receive(g.event(core.InEdit, "bo", "m2", "no idea at all", false))
+	mentions := g.event(core.InEdit, "ann", "m1", "what is for dinner?", true) // the mention is no part of the text
+	g.receive(mentions)
+	g.sent(1)
+	again := mentions
+	again.EventID, again.Text = "again", "what is for dinner, please?"
+	g.receive(again)
+	g.receive(g.event(core.InMessage, "bo", "m3", "thanks", true))
+	g.sent(2)
+	turns, err := g.store.Turns(t.Context(), g.group.ID, 9)
+	if must(t, err); len(turns) != 2 || len(turns[1].Inputs) != 1 || turns[1].Inputs[0] != 1 {
+		t.Errorf("got %+v", turns)
+	}
+	if m := g.said(); len(m) != 3 || m[0].Turn != 0 || m[1].Text != "what is for dinner, please?" { // it stands before its answer
+		t.Errorf("got %+v", m)
+	}
+}

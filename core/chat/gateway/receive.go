@@ -412,7 +412,9 @@ func (g *Gateway) edited(ctx context.Context, u core.User, i core.Identity, e co
 	for _, a := range old.Attachments { // what was heard is no change
 		e.Text = a.Heard(e.Text)
 	}
-	err = g.Store.Edit(ctx, u.ID, i.ID, e, g.newMessage(u, e, now), now)
+	m := g.newMessage(u, e, now)
+	m.Asks = e.Group != nil && g.addressed(e)
+	err = g.Store.Edit(ctx, u.ID, i.ID, e, m, now)
 	if !errors.Is(err, core.ErrNotFound) {
 		return err
 	}

@@ -281,12 +281,20 @@ func (s *Store) Edit(ctx context.Context, user core.UserID, identity core.Identi
 			return
 		}
 		t.keep(e, how, old.ID, "done", false, now)
-		if old.Redacted || old.Text == m.Text {
+		heard := old.Speaker != nil && old.Kind == core.KindChat && old.Turn == 0 && old.Position > 0
+		asks := m.Asks && heard
+		if old.Redacted || old.Text == m.Text && !asks {
 			return
 		}
-		t.rewrite(old, m, now)
+		if old.Text != m.Text {
+			t.rewrite(old, m, now)
+		}
+		if asks { // it waits, and gets its place when a turn reads it
+			t.exec(`UPDATE messages SET position = 0 WHERE user_id = $1 AND id = $2`, t.user, old.ID)
+			t.exec(`UPDATE threads SET edits = edits + 1 WHERE user_id = $1 AND id = $2`, t.user, old.Thread)
+		}
 		// One that no turn has read gets a turn: that of its first text may have failed.
-		if old.Position == 0 && !t.ownSettings().Paused {
+		if (asks || old.Position == 0) && !t.ownSettings().Paused {
 			t.exec(`UPDATE messages SET refused = 0 WHERE user_id = $1 AND id = $2`, t.user, old.ID)
 			t.turnIfPending(old.Thread, now)
 		}
