@@ -106,7 +106,7 @@ type Message struct {
 type Speaker struct {
 	// Number is counted per group from 1, the same for all messages of the member.
 	Number int64  `json:"number"`
-	Name   string `json:"name"`             // as it was when the message was stored; one line
+	Name   string `json:"name"`             // as it was when the message was stored; one line, nobody else's there
 	Native string `json:"native,omitempty"` // the service's id of the message, to which the answer replies
 	Key    string `json:"-"`                // the service's id of the member
 }
@@ -123,6 +123,17 @@ func (s *Speaker) String() string {
 func (s *Speaker) named() string {
 	if s == nil {
 		return ""
+	}
+	return s.Name
+}
+
+// Numbered returns the name with the number, which tells members of the same name apart.
+func (s *Speaker) Numbered() string { return s.Name + " (" + strconv.FormatInt(s.Number, 10) + ")" }
+
+// Beside returns the name as it is shown beside authors who are not members, with the number if one of them is called so.
+func (s *Speaker) Beside(others ...string) string {
+	if slices.ContainsFunc(others, func(o string) bool { return strings.EqualFold(o, s.Name) }) {
+		return s.Numbered()
 	}
 	return s.Name
 }

@@ -3,10 +3,12 @@
 package e2etest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -70,7 +72,7 @@ type groupMonth struct {
 	*Gathering
 	clock   *Week
 	rnd     *rand.Rand
-	model   *attentive
+	model   *Attentive
 	running []*AtomicGateway
 	ledger  *Ledger
 	lines   []*groupLine
@@ -84,7 +86,7 @@ func (m GroupMonth) Live(t *testing.T, database string) {
 	w := NewClock(t, database)
 	w.Env = append(w.Env, "EVERTHREAD_GROUPS_ENABLED=true", "EVERTHREAD_TURN_LEASE=3s", "EVERTHREAD_DEFAULT_TIMEZONE=Europe/Paris")
 	g := &groupMonth{GroupMonth: m, Gathering: w.Gathers(-1001234, "Sailing club"), clock: w,
-		rnd: rand.New(rand.NewPCG(m.Seed, 12)), model: newAttentive(t), running: []*AtomicGateway{{}}}
+		rnd: rand.New(rand.NewPCG(m.Seed, 12)), model: NewAttentive(t), running: []*AtomicGateway{{}}}
 	g.Next, g.Now = 1_000_000, w.Now
 	w.UseModel(g.model.URL)
 	w.Telegram.AddFile("photo", "files/photo", Picture)
@@ -478,26 +480,28 @@ func (g *groupMonth) checkAnswers(byNative map[int64]*groupLine, stored []stored
 		t.Errorf("%d messages that ask got no answer, and %d parts are not known to have arrived", missing, lost)
 	}
 	for _, bad := range g.ledger.Lines(`SELECT 'turn ' || t.id || ' is ' || t.state FROM turns t JOIN users u ON u.id = t.user_id
-		WHERE u.role = 'group' AND NOT (t.state = 'done' AND 1 = (SELECT COUNT(*) FROM messages m
-		WHERE m.user_id = t.user_id AND m.turn_id = t.id AND m.role = 'assistant'))`) {
+		LEFT JOIN (SELECT user_id, turn_id, COUNT(*) AS n FROM messages WHERE role = 'assistant' AND turn_id > 0 GROUP BY user_id, turn_id) AS m
+		ON m.user_id = t.user_id AND m.turn_id = t.id WHERE u.role = 'group' AND NOT (t.state = 'done' AND COALESCE(m.n, 0) = 1)`) {
 		t.Error(bad)
 	}
 }
 
 // checkPrompts checks that the model was told for each message who wrote it.
 func (g *groupMonth) checkPrompts(numbers map[string]int64) {
-	g.model.mu.Lock()
-	defer g.model.mu.Unlock()
 	seen := 0
 	for _, l := range g.lines {
-		by := slices.Collect(maps.Keys(g.model.writers[l.mark]))
-		if len(by) > 1 || len(by) == 1 && by[0] != numbers[l.name] {
-			g.T.Errorf("the model was told that %s is by %v, want %d", l.mark, by, numbers[l.name])
+		want := fmt.Sprint(numbers[l.name], " ", l.name)
+		for _, by := range slices.Concat(g.model.Told(l.mark), g.model.Summed(l.mark)) {
+			if seen++; by != want {
+				g.T.Errorf("the model was told that %s is by %s, want %s", l.mark, by, want)
+			}
 		}
-		seen += len(by)
 	}
-	if seen < len(g.asking())/2 {
-		g.T.Errorf("the model has seen %d messages", seen)
+	if seen < len(g.lines) {
+		g.T.Errorf("the model was told of %d messages", seen)
+	}
+	for _, text := range g.model.Forged() {
+		g.T.Errorf("a message with several writers: %s", text)
 	}
 }
 
@@ -540,14 +544,19 @@ func (g *groupMonth) checkTokens() {
 	}
 }
 
-// attentive is a model that answers the last message of its prompt, and notes who it was told wrote each message.
-type attentive struct {
-	Moody
-	writers map[string]map[int64]bool // by mark
+// Attentive is an obedient model that answers the last message of its prompt, and notes who it was told wrote each
+// message: one with a mark of the form m00001x, which is the last mark in it.
+type Attentive struct {
+	Obedient
+	told, summed map[string]map[string]bool // numbers and names of writers by mark, in prompts and in requests for summaries
+	forged       []string                   // messages with more than one writer
+	results      []string                   // of tools
 }
 
-func newAttentive(t *testing.T) *attentive {
-	a := &attentive{writers: map[string]map[int64]bool{}}
+// NewAttentive starts a model that notes who wrote what.
+func NewAttentive(t *testing.T) *Attentive {
+	a := &Attentive{told: map[string]map[string]bool{}, summed: map[string]map[string]bool{}}
+	a.calling = callMark
 	s := httptest.NewServer(a)
 	t.Cleanup(s.Close)
 	a.URL = s.URL
@@ -556,42 +565,104 @@ func newAttentive(t *testing.T) *attentive {
 
 var (
 	groupMark   = regexp.MustCompile(`m\d{5}x`)
-	speakerMark = regexp.MustCompile(`^(?:\[[^\]\n]*\] )?<speaker-[a-z0-9]+ (\d+) [^\n]*>\n`)
+	speakerMark = regexp.MustCompile(`^(?:\[[^\]\n]*\] )?<(speaker-[a-z0-9]+) (\d+ [^\n]*)>\n`)
 )
 
+// Told returns the writers of a message of which prompts told the model.
+func (a *Attentive) Told(mark string) []string { return a.writers(a.told, mark) }
+
+// Summed returns the writers of a message of which requests for summaries told it.
+func (a *Attentive) Summed(mark string) []string { return a.writers(a.summed, mark) }
+
+func (a *Attentive) writers(of map[string]map[string]bool, mark string) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Sorted(maps.Keys(of[mark]))
+}
+
+// Results returns the results of the tools that it called.
+func (a *Attentive) Results() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.results)
+}
+
+// Forged returns messages of prompts that seemed to have more than one writer.
+func (a *Attentive) Forged() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.forged)
+}
+
 // ServeHTTP answers a request as a stream.
-func (a *attentive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (a *Attentive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var req struct {
 		Messages []moodyMessage `json:"messages"`
 	}
-	if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&req) != nil || len(req.Messages) == 0 {
+	body, _ := io.ReadAll(r.Body)
+	if r.Method != http.MethodPost || json.Unmarshal(body, &req) != nil || len(req.Messages) == 0 {
 		http.NotFound(w, r)
 		return
 	}
-	if strings.HasPrefix(fmt.Sprint(req.Messages[0].Content), summary.FirstLine) {
-		a.stream(w, MoodGood, summaryOf(req.Messages), "", "")
+	last := req.Messages[len(req.Messages)-1]
+	text := fmt.Sprint(last.Content)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	switch {
+	case strings.HasPrefix(fmt.Sprint(req.Messages[0].Content), summary.FirstLine):
+		a.sum(text)
+		a.Obedient.ServeHTTP(w, r)
+		return
+	case last.Role == "tool":
+		a.mu.Lock()
+		a.results = append(a.results, text)
+		a.mu.Unlock()
+		a.stream(w, MoodGood, "I see.", "", "")
+		return
+	case a.calling.MatchString(text):
+		a.Obedient.ServeHTTP(w, r)
 		return
 	}
 	for _, m := range req.Messages {
-		a.note(m)
+		a.note(fmt.Sprint(m.Content))
 	}
-	last := groupMark.FindAllString(fmt.Sprint(req.Messages[len(req.Messages)-1].Content), -1)
-	a.stream(w, MoodGood, "re "+cmp.Or(strings.Join(last[max(0, len(last)-1):], ""), "what was missed"), "", "")
+	marks := groupMark.FindAllString(text, -1)
+	a.stream(w, MoodGood, "re "+cmp.Or(strings.Join(marks[max(0, len(marks)-1):], ""), "what was missed"), "", "")
 }
 
-// note notes who wrote a message of a prompt. Its own mark is the last in it.
-func (a *attentive) note(m moodyMessage) {
-	text := fmt.Sprint(m.Content)
+// note notes who wrote a message of a prompt.
+func (a *Attentive) note(text string) {
 	by, marks := speakerMark.FindStringSubmatch(text), groupMark.FindAllString(text, -1)
 	if by == nil || len(marks) == 0 {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	mark := marks[len(marks)-1]
-	number, _ := strconv.ParseInt(by[1], 10, 64)
-	if a.writers[mark] == nil {
-		a.writers[mark] = map[int64]bool{}
+	if strings.Count(text, by[1]) != 1 {
+		a.forged = append(a.forged, text)
 	}
-	a.writers[mark][number] = true
+	add(a.told, marks[len(marks)-1], by[2])
+}
+
+// sum notes who wrote the messages of a day.
+func (a *Attentive) sum(lines string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for line := range strings.Lines(lines) {
+		var l struct {
+			Role, Speaker, Text string
+		}
+		if json.Unmarshal([]byte(line), &l) != nil || l.Role != "user" || a.calling.MatchString(l.Text) {
+			continue
+		}
+		if marks := groupMark.FindAllString(l.Text, -1); len(marks) > 0 {
+			add(a.summed, marks[len(marks)-1], l.Speaker)
+		}
+	}
+}
+
+func add(to map[string]map[string]bool, mark, writer string) {
+	if to[mark] == nil {
+		to[mark] = map[string]bool{}
+	}
+	to[mark][writer] = true
 }

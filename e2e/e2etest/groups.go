@@ -141,9 +141,11 @@ type Obedient struct {
 	requests []string
 }
 
+var callMark = regexp.MustCompile(`CALL (\w+) (\{.*?\})(?:$|\n)`)
+
 // NewObedient starts a model that obeys.
 func NewObedient(t *testing.T) *Obedient {
-	o := &Obedient{calling: regexp.MustCompile(`CALL (\w+) (\{.*?\})(?:$|\n)`)}
+	o := &Obedient{calling: callMark}
 	s := httptest.NewServer(o)
 	t.Cleanup(s.Close)
 	o.URL = s.URL

@@ -284,6 +284,7 @@ CREATE TABLE speakers (
 	PRIMARY KEY (user_id, id)
 );
 CREATE UNIQUE INDEX speakers_key ON speakers (user_id, key);
+CREATE INDEX speakers_name ON speakers (user_id, name);
 
 CREATE TABLE loops (
 	user_id      bigint NOT NULL,

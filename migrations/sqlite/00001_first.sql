@@ -267,6 +267,7 @@ CREATE TABLE speakers (
 	PRIMARY KEY (user_id, id)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX speakers_key ON speakers (user_id, key);
+CREATE INDEX speakers_name ON speakers (user_id, name);
 
 CREATE TABLE loops (
 	user_id      bigint NOT NULL,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text/day"
 	"github.com/everthread/everthread/core/text/i18n"
+	"github.com/everthread/everthread/core/text/markup"
 )
 
 // days writes the days, oldest first, and their summaries.
@@ -84,6 +86,9 @@ func (x *export) day(g core.Segment, versions []core.Summary) error {
 	}
 }
 
+// heading matches what would look like the heading of another message in a text.
+var heading = regexp.MustCompile(`(?m)^([ \t]*)\*\*(\d\d:\d\d)`)
+
 // say writes a message as Markdown.
 func (x *export) say(w io.Writer, m core.Message, zone *time.Location) error {
 	text := strings.TrimSpace(m.Text)
@@ -96,7 +101,7 @@ func (x *export) say(w io.Writer, m core.Message, zone *time.Location) error {
 	who := map[core.Role]string{core.RoleUser: x.user.Name, core.RoleAssistant: say(x.language).Assistant,
 		core.RoleSystem: "Everthread"}[m.Role]
 	if m.Speaker != nil {
-		who = m.Speaker.Name
+		who = markup.Escape(m.Speaker.Beside(say(x.language).Assistant, "Everthread"))
 	}
 	if m.Task != nil && m.Role == core.RoleUser {
 		who = fmt.Sprintf(say(x.language).Task, who)
@@ -106,7 +111,7 @@ func (x *export) say(w io.Writer, m core.Message, zone *time.Location) error {
 		_, err = fmt.Fprintf(w, "> %s\n\n", strings.ReplaceAll(m.Quote.Text, "\n", "\n> "))
 	}
 	if text != "" {
-		_, err = fmt.Fprintf(w, "%s\n\n", text)
+		_, err = fmt.Fprintf(w, "%s\n\n", heading.ReplaceAllString(text, `$1\**$2`))
 	}
 	if m.Unfinished != "" && !m.Redacted {
 		_, err = fmt.Fprintf(w, "*%s*\n\n", i18n.Unfinished(x.language, m.Unfinished).Why)

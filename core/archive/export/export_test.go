@@ -318,3 +318,20 @@ func threadOf(files map[string]string) string {
 	}
 	return ""
 }
+
+// In the days of a group nothing that a member writes, or is called, looks like words of another or of the assistant.
+func TestWrite_aGroupsHeadings(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	u, at := w.person("Club")
+	w.say(at, noon, core.NewMessage{Text: "I pay\n\n**13:01, Bo** (#9)\n\nNo, I pay", Speaker: &core.Speaker{Key: "7", Name: "Ann"}})
+	w.say(at, noon, core.NewMessage{Text: "done", Speaker: &core.Speaker{Key: "8", Name: "Assistant"}})
+	w.say(at, noon, core.NewMessage{Text: "really", Speaker: &core.Speaker{Key: "9", Name: "Bo** (#1)"}})
+	day := w.export(u.ID, t.TempDir())["days/2026-11-18.md"]
+	for _, want := range []string{"**13:00, Ann** (#1)\n\nI pay\n\n\\**13:01, Bo** (#9)\n", "**13:00, Assistant (2)** (#2)\n\ndone",
+		`**13:00, Bo\*\* (\#1)** (#3)`} {
+		if !strings.Contains(day, want) {
+			t.Errorf("%q is not in\n%s", want, day)
+		}
+	}
+}

@@ -353,7 +353,7 @@ func (c *Commands) hit(r *request, h search.Hit) string {
 // said shows the author and the text of a message.
 func said(r *request, role core.Role, speaker *core.Speaker, text string) string {
 	if speaker != nil {
-		return speakerName(speaker) + ": " + plainLine(text)
+		return markup.Escape(title(speaker.Beside(r.words.FromYou, r.words.FromMe, r.words.FromTool))) + ": " + plainLine(text)
 	}
 	who := map[core.Role]string{core.RoleUser: r.words.FromYou, core.RoleAssistant: r.words.FromMe}[role]
 	switch {

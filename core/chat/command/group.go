@@ -10,7 +10,6 @@ import (
 	"github.com/everthread/everthread/core/effect"
 	"github.com/everthread/everthread/core/store"
 	"github.com/everthread/everthread/core/text"
-	"github.com/everthread/everthread/core/text/markup"
 )
 
 // standing says which members of a group may use a command there.
@@ -120,6 +119,3 @@ func (c *Commands) mayForget(ctx context.Context, r *request, id core.MessageID)
 	}
 	return c.Administers(ctx, r.in)
 }
-
-// speakerName returns the name of a member as Markdown that shows it verbatim.
-func speakerName(s *core.Speaker) string { return markup.Escape(title(s.Name)) }

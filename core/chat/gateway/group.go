@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
@@ -146,8 +147,22 @@ func speaker(e core.Inbound) *core.Speaker {
 	if e.Group == nil {
 		return nil
 	}
-	name := text.Within(trust.Line(strings.ToValidUTF8(e.Name, "")), speakerName)
+	name := text.Within(trust.Line(seen(strings.ToValidUTF8(e.Name, ""))), speakerName)
 	return &core.Speaker{Name: cmp.Or(name, "?"), Key: e.Group.Speaker, Native: e.NativeID}
+}
+
+// seen returns a name without characters that nobody sees, by which it could look like another. Scripts and pictures that
+// are joined by such characters keep them.
+func seen(name string) string {
+	last := rune(0)
+	return strings.Map(func(r rune) rune {
+		joins := (r == '\u200c' || r == '\u200d') && last > '\u024f'
+		if unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Bidi_Control, r) && !joins {
+			return -1
+		}
+		last = r
+		return r
+	}, name)
 }
 
 // replyTo makes the first part of each delivery a reply to a message of a group.

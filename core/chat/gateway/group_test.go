@@ -1,6 +1,8 @@
 package gateway_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,5 +160,20 @@ func TestGroup_anEditThatMentionsIsAnsweredOnce(t *testing.T) {
 	}
 	if m := g.said(); len(m) != 3 || m[0].Turn != 0 || m[1].Text != "what is for dinner, please?" { // it stands before its answer
 		t.Errorf("got %+v", m)
+	}
+}
+
+func TestGroup_aNameHoldsNothingThatNobodySees(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	for n, c := range []struct{ name, want string }{
+		{"B\u200bo", "Bo"}, {"B\u200d\u00ado", "Bo"}, {"👨\u200d👩", "👨\u200d👩"}, {"می\u200cخواهم", "می\u200cخواهم"}, {"\u202eoB", "oB"}, {"\u200b", "?"},
+	} {
+		e := g.event(core.InMessage, c.name, fmt.Sprint("m", n), "hello", false)
+		e.Name = c.name
+		g.receive(e)
+		if got := g.said()[n].Speaker; strings.TrimSuffix(got.Name, fmt.Sprintf(" (%d)", got.Number)) != c.want {
+			t.Errorf("%q is shown as %q, want %q", c.name, got.Name, c.want)
+		}
 	}
 }

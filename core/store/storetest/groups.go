@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/everthread/everthread/core"
 	"github.com/everthread/everthread/core/effect"
@@ -62,6 +63,20 @@ func testGroups(b *bench) {
 	day, err := b.Day(b.ctx, g.user.ID, dayOf(b.now).Label)
 	b.must(err)
 	equal(b, "messages of the day", day.Messages, 3)
+}
+
+// testGroupNames checks that the names of members of a group tell them apart, whatever they call themselves.
+func testGroupNames(b *bench) {
+	g := b.inGroup()
+	for n, c := range []struct{ key, name, want string }{
+		{"7", "Bo", "1 Bo"}, {"8", "Bo", "2 Bo (2)"}, {"7", "Bo", "1 Bo (1)"}, {"9", "Bo (1)", "3 Bo (1) (3)"},
+		{"8", "Cy", "2 Cy"}, {"7", "Bo", "1 Bo"},
+	} {
+		out := g.heard(c.key, c.name, fmt.Sprint("text ", n), false)
+		ms, err := b.Messages(b.ctx, g.user.ID, out.Messages)
+		b.must(err)
+		equal(b, "who said it", ms[0].Speaker.String(), c.want)
+	}
 }
 
 // testGroupWall checks that a group gets nothing that belongs to persons: no other address, no merge, no memory, no

@@ -33,6 +33,7 @@ func webCases() []testCase {
 		{"a subscription is replaced only as it was read, and ends with its session", testSubscribe},
 		{"a merge ends notifications with the sessions", testMergeRings},
 		{"messages of a group keep who wrote them", testGroups},
+		{"names of members of a group tell them apart", testGroupNames},
 		{"a group gets nothing that belongs to persons", testGroupWall},
 	}
 }
