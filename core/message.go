@@ -209,8 +209,8 @@ type NewMessage struct {
 	Own        bool     // as in Message
 	Speaker    *Speaker // as in Message; the store assigns its Number
 	// Asks: an edit made it address the assistant, which answers it unless it did before.
-	Asks bool
-	Unfinished Finish   // as in Message
+	Asks       bool
+	Unfinished Finish // as in Message
 	// Rings: the devices of the person are notified of it, because no app is.
 	Rings bool
 }

@@ -340,7 +340,10 @@ func (g *groupMonth) mayWait(l *groupLine) {
 	ctx, cancel := context.WithTimeout(g.T.Context(), 20*time.Second)
 	defer cancel()
 	if err := g.Telegram.Wait(ctx, func() bool { return len(g.answersTo(l)) > 0 }); err != nil {
-		g.T.Fatalf("%+v is not answered: %v", *l, err)
+		g.T.Fatalf("%+v is not answered: %v; %q", *l, err, g.ledger.Lines(`SELECT 'message ' || m.id || ' of turn ' || m.turn_id || ' ' || COALESCE(t.state, '') || ', delivery ' ||
+			COALESCE(d.state, '') || ' ' || COALESCE(p.state, '') || ' ' || COALESCE(p.body, '') FROM messages m LEFT JOIN turns t ON t.user_id = m.user_id AND t.id = m.turn_id
+			LEFT JOIN deliveries d ON d.user_id = t.user_id AND d.id = t.delivery_id LEFT JOIN delivery_parts p ON p.user_id = d.user_id AND p.delivery_id = d.id
+			WHERE m.role = 'user' AND m.extra LIKE $1`, fmt.Sprintf(`%%"native":"%d"%%`, l.native)))
 	}
 }
 
