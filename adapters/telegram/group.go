@@ -109,7 +109,10 @@ func (b self) named(name string) bool { return b.name != "" && strings.EqualFold
 
 // spoken returns the text of a group's message without the name of the bot: at its beginning, or behind a command.
 func (b self) spoken(text string) string {
-	first, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	first, rest := strings.TrimSpace(text), ""
+	if end := strings.IndexAny(first, " \n\t"); end > 0 {
+		first, rest = first[:end], first[end+1:]
+	}
 	word, name, ok := strings.Cut(first, "@")
 	switch {
 	case !ok || !b.named(strings.TrimRight(name, ",:")):

@@ -88,3 +88,17 @@ func FuzzNormalise(f *testing.F) {
 		}
 	})
 }
+
+// In a group the name of the bot is no part of the text at its beginning, nor behind a command, however the line goes on.
+func TestSpoken(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"@test_bot hello": "hello", "@Test_Bot,\nhello": "hello", "/remind@test_bot\ntomorrow tea": "/remind tomorrow tea",
+		"/today@test_bot": "/today", "@test_bot": "", "@test_bottle hello": "@test_bottle hello", "/today@other_bot\nx": "/today@other_bot\nx",
+		"hello @test_bot": "hello @test_bot", "": "",
+	} {
+		if got := (self{account: "9", name: "test_bot"}).spoken(text); got != want {
+			t.Errorf("%q is taken as %q, want %q", text, got, want)
+		}
+	}
+}
