@@ -32,6 +32,7 @@ const (
 	fillSent     = 30_000_000
 	fillLast     = 50_000_000
 	fillDay      = 1440 // one message a minute
+	fillSaid     = 50   // messages for each member of a group
 )
 
 // fill gives each user from first to last n messages, questions and answers in turn, up to the time
@@ -63,6 +64,8 @@ func fill(t testing.TB, db *sql.DB, first, last, n int, until time.Time) {
 			` SELECT u.i, {sent} + k.i, 2 * k.i, {identity}, 'filler', '1', 'f' || u.i, 'reply', 'sent', '', {from} + k.i * 120000, 0, k.i % 2 FROM u CROSS JOIN k`,
 		`INSERT INTO delivery_parts (user_id, delivery_id, n, body, state) ` + fillRange(first, last, n/2) +
 			` SELECT u.i, {sent} + k.i, 0, '{}', 'sent' FROM u CROSS JOIN k`,
+		`INSERT INTO speakers (user_id, id, key, name, last_message) ` + fillRange(first, last, (n+fillSaid-1)/fillSaid) +
+			` SELECT u.i, k.i, 'k' || k.i, 'Member ' || k.i, k.i FROM u CROSS JOIN k`,
 		`INSERT INTO refs (user_id, identity_id, native_id, message_id) ` + fillRange(first, last, n) +
 			` SELECT u.i, {identity}, 'r' || k.i, k.i FROM u CROSS JOIN k`,
 		`INSERT INTO event_ids (channel, account, event_id, user_id) ` + fillRange(first, last, n/2) +
