@@ -145,7 +145,11 @@ func (g *groupMonth) kill() (stop func()) {
 			}
 			victim := g.running[int(g.kills.Add(1))%len(g.running)]
 			victim.Load().Kill()
-			victim.Store(g.Launch())
+			next := g.Launch()
+			victim.Store(next)
+			for status := 0; status != http.StatusOK && g.T.Context().Err() == nil; status, _ = next.Get("/readyz") {
+				time.Sleep(20 * time.Millisecond) // a process that nobody can reach cannot lose anything
+			}
 		}
 	})
 	return func() {
@@ -337,7 +341,7 @@ func (g *groupMonth) mayWait(l *groupLine) {
 	if g.rnd.IntN(2) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(g.T.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(g.T.Context(), time.Minute)
 	defer cancel()
 	if err := g.Telegram.Wait(ctx, func() bool { return len(g.answersTo(l)) > 0 }); err != nil {
 		g.T.Fatalf("%+v is not answered: %v; %q", *l, err, g.ledger.Lines(`SELECT 'message ' || m.id || ' of turn ' || m.turn_id || ' ' || COALESCE(t.state, '') || ', delivery ' ||
