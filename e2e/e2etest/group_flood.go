@@ -64,6 +64,8 @@ func (f GroupFlood) Measure(t *testing.T, database string) (out GroupFigures) {
 	all.Go(func() { received = x.flood(t) })
 	beside := x.talk(t, f.For)
 	all.Wait()
+	third := len(received) / 3
+	early, late := slices.Sorted(slices.Values(received[:third])), slices.Sorted(slices.Values(received[2*third:]))
 	out.Messages = len(received)
 	out.Beside, _ = p95(beside)
 	out.Received, out.Most = p95(received)
@@ -76,8 +78,9 @@ func (f GroupFlood) Measure(t *testing.T, database string) (out GroupFigures) {
 	if got := l.Count(`SELECT COUNT(*) FROM speakers` + ofGroup); got != min(f.Members, out.Messages)+1 {
 		t.Errorf("%d speakers of %d members", got, f.Members)
 	}
-	t.Logf("%d messages of %d members, %d a second: stored after p95 %s, most %s; a private turn's p95 %s alone, %s beside (%d turns)",
+	t.Logf("%d messages of %d members, %d a second: stored after p95 %s, most %s (median of the first third %s, of the last %s); a private turn's p95 %s alone, %s beside (%d turns)",
 		out.Messages, f.Members, f.Rate, out.Received.Round(100*time.Microsecond), out.Most.Round(100*time.Microsecond),
+		early[third/2].Round(100*time.Microsecond), late[len(late)/2].Round(100*time.Microsecond),
 		out.Alone.Round(100*time.Microsecond), out.Beside.Round(100*time.Microsecond), len(beside))
 	return out
 }
