@@ -69,6 +69,9 @@ func (f GroupFlood) Measure(t *testing.T, database string) (out GroupFigures) {
 	out.Messages = len(received)
 	out.Beside, _ = p95(beside)
 	out.Received, out.Most = p95(received)
+	if t.Failed() {
+		t.Log(x.gateway.Log.Tail())
+	}
 	l := w.Ledger()
 	l.Quiet(time.Minute, x.gateway.Log)
 	const ofGroup = ` WHERE user_id = (SELECT id FROM users WHERE role = 'group')`
@@ -107,7 +110,7 @@ func (x *flooding) post(t *testing.T, update map[string]any) time.Duration {
 	}
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		t.Errorf("a post is answered %s", resp.Status)
+		t.Errorf("a post is answered %s after %s", resp.Status, time.Since(began))
 	}
 	return time.Since(began)
 }
