@@ -97,7 +97,7 @@ func (g *Gateway) talk(ctx context.Context, u core.User, i core.Identity, e core
 
 // finishNote receives the messages that stored effects released, and removes the files that they orphaned.
 func (g *Gateway) finishNote(ctx context.Context, n store.Noted) error {
-	if err := g.Receive(ctx, n.Released...); err != nil {
+	if err := g.receive(ctx, n.Released); err != nil {
 		g.Log.Warn("held messages wait for the scheduler", zap.Error(err))
 	}
 	return g.Files.Remove(n.Files)

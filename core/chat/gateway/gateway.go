@@ -189,6 +189,8 @@ type Gateway struct {
 	doing   map[jobKey]bool           // turns and deliveries that this process works on
 	unsure  map[core.UserID]time.Time // of the last failed write that may have claimed a job
 	held    map[string]bool           // OneProcess channels that this process runs
+	// arriving holds the events of groups that wait while earlier ones of the same group are stored.
+	arriving map[core.Address][]arrival
 	// reserved holds the slots of an address's rate that were taken for later deliveries to it.
 	reserved map[core.Address][]time.Time
 	rnd      sync.Mutex
@@ -213,7 +215,7 @@ func New(o Options) *Gateway {
 	}
 	return &Gateway{Options: o, planner: Planner{People: o.People, Channels: o.Channels, Now: o.Now},
 		started: make(chan struct{}), running: map[turnKey]*running{}, doing: map[jobKey]bool{},
-		unsure:   map[core.UserID]time.Time{},
+		unsure: map[core.UserID]time.Time{}, arriving: map[core.Address][]arrival{},
 		reserved: map[core.Address][]time.Time{}, held: map[string]bool{}}
 }
 

@@ -76,6 +76,71 @@ func (g *Gateway) rename(ctx context.Context, u core.User, e core.Inbound, now t
 	return err
 }
 
+// arrival is an event of a group that waits while earlier ones are stored.
+type arrival struct {
+	event core.Inbound
+	done  chan error
+}
+
+const (
+	gatherMost = 100              // events that are stored at once
+	gatherFor  = 20 * time.Second // at most
+)
+
+// gather receives an event of a group. Those that arrive while others of the group are being stored are stored together:
+// each alone, they would wait for each other's commits.
+func (g *Gateway) gather(ctx context.Context, e core.Inbound) error {
+	chat, a := e.Address.Chat(), arrival{e, make(chan error, 1)}
+	g.mu.Lock()
+	waiting, busy := g.arriving[chat]
+	g.arriving[chat] = append(waiting, a)
+	g.mu.Unlock()
+	if !busy {
+		go g.storeGathered(context.WithoutCancel(ctx), chat)
+	}
+	select {
+	case err := <-a.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// storeGathered stores the events of a group that wait, until none does.
+func (g *Gateway) storeGathered(ctx context.Context, chat core.Address) {
+	for {
+		g.mu.Lock()
+		all := g.arriving[chat]
+		if len(all) == 0 {
+			delete(g.arriving, chat)
+			g.mu.Unlock()
+			return
+		}
+		next := all[:min(len(all), gatherMost)]
+		g.arriving[chat] = all[len(next):]
+		g.mu.Unlock()
+		g.storeTogether(ctx, next)
+	}
+}
+
+// storeTogether stores events of a group, and each by itself if that fails: they belong to different callers.
+func (g *Gateway) storeTogether(ctx context.Context, all []arrival) {
+	ctx, cancel := context.WithTimeout(ctx, gatherFor)
+	defer cancel()
+	events := make([]core.Inbound, len(all))
+	for n, a := range all {
+		events[n] = a.event
+	}
+	err := g.receiveAll(ctx, events)
+	for _, a := range all {
+		if err != nil && len(all) > 1 {
+			a.done <- g.receiveAll(ctx, []core.Inbound{a.event})
+			continue
+		}
+		a.done <- err
+	}
+}
+
 // newGroup has People decide about a group that nobody approved yet. What is said there is not kept.
 func (g *Gateway) newGroup(ctx context.Context, in []core.Inbound) error {
 	for n, e := range in {

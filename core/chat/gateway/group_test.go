@@ -1,8 +1,11 @@
 package gateway_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -175,5 +178,49 @@ func TestGroup_aNameHoldsNothingThatNobodySees(t *testing.T) {
 		if got := g.said()[n].Speaker; strings.TrimSuffix(got.Name, fmt.Sprintf(" (%d)", got.Number)) != c.want {
 			t.Errorf("%q is shown as %q, want %q", c.name, got.Name, c.want)
 		}
+	}
+}
+
+// slowStore blocks the first append until it is released, and counts all.
+type slowStore struct {
+	gateway.Store
+	appends atomic.Int64
+	begun   chan struct{}
+	release chan struct{}
+}
+
+func (s *slowStore) Append(ctx context.Context, a store.Append) (store.Appended, error) {
+	if s.appends.Add(1) == 1 {
+		close(s.begun)
+		<-s.release
+	}
+	return s.Store.Append(ctx, a)
+}
+
+func TestGroup_whatArrivesMeanwhileIsStoredTogether(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	slow := &slowStore{Store: g.store, begun: make(chan struct{}), release: make(chan struct{})}
+	g.gw.Store = slow
+	const others = 40
+	var all sync.WaitGroup
+	receive := func(n int) {
+		e := g.event(core.InMessage, fmt.Sprint(n%7), fmt.Sprint("m", n), fmt.Sprint("text ", n), false)
+		all.Go(func() {
+			if err := g.gw.Receive(context.WithoutCancel(t.Context()), e); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	receive(0)
+	<-slow.begun
+	for n := range others {
+		receive(n + 1)
+	}
+	time.Sleep(100 * time.Millisecond) // until all wait
+	close(slow.release)
+	all.Wait()
+	if m, n := g.said(), slow.appends.Load(); len(m) != others+1 || n > 5 {
+		t.Errorf("%d messages are stored by %d appends", len(m), n)
 	}
 }

@@ -26,6 +26,14 @@ const (
 // Receive stores inbound events; see core.Receiver. Events of one address keep their
 // order; an error of one address does not stop the others.
 func (g *Gateway) Receive(ctx context.Context, in ...core.Inbound) error {
+	if len(in) == 1 && in[0].Group != nil {
+		return g.gather(ctx, in[0])
+	}
+	return g.receive(ctx, in)
+}
+
+// receive is Receive for events that wait for no others.
+func (g *Gateway) receive(ctx context.Context, in []core.Inbound) error {
 	if len(in) == 1 {
 		return g.receiveAll(ctx, in)
 	}
