@@ -14,7 +14,7 @@ import (
 func TestGroups_aMonth(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
-		e2etest.GroupMonth{Messages: 600, Kills: 2500 * time.Millisecond, Seed: 7}.Live(t, database(t))
+		e2etest.GroupMonth{Messages: 600, Kills: 3500 * time.Millisecond, Seed: 7}.Live(t, database(t))
 	})
 }
 

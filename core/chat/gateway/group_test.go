@@ -20,9 +20,14 @@ type gathering struct {
 	group core.User
 }
 
-func gather(t *testing.T) *gathering {
+func gather(t *testing.T, more ...func(*gateway.Options)) *gathering {
 	t.Helper()
-	w := newWorld(t, func(o *gateway.Options) { o.Settings.Groups.Enabled = true })
+	w := newWorld(t, func(o *gateway.Options) {
+		o.Settings.Groups.Enabled = true
+		for _, set := range more {
+			set(o)
+		}
+	})
 	u, err := w.store.AddUserAt(t.Context(), core.User{Name: "Family", Role: core.RoleGroup, CreatedAt: time.Now()},
 		core.Identity{Address: core.Address{Channel: "line", Account: "1", External: "all"}, LastUsed: time.Now()})
 	must(t, err)
@@ -199,9 +204,8 @@ func (s *slowStore) Append(ctx context.Context, a store.Append) (store.Appended,
 
 func TestGroup_whatArrivesMeanwhileIsStoredTogether(t *testing.T) {
 	t.Parallel()
-	g := gather(t)
-	slow := &slowStore{Store: g.store, begun: make(chan struct{}), release: make(chan struct{})}
-	g.gw.Store = slow
+	slow := &slowStore{begun: make(chan struct{}), release: make(chan struct{})}
+	g := gather(t, func(o *gateway.Options) { slow.Store, o.Store = o.Store, slow })
 	const others = 40
 	var all sync.WaitGroup
 	receive := func(n int) {

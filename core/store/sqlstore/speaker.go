@@ -10,21 +10,19 @@ import (
 // speaker returns who wrote a message of a group, with their number, and notes that it is their newest. A name that others
 // have there ends in the number.
 func (t *tx) speaker(s core.Speaker, message core.MessageID) *core.Speaker {
-	var shared bool
-	if !t.find(columns{&s.Number, &shared}, `UPDATE speakers SET name = $3, last_message = $4 WHERE user_id = $1 AND key = $2 RETURNING id, `+
-		namesakes, t.user, s.Key, s.Name, message) {
-		t.get(columns{&s.Number, &shared}, `INSERT INTO speakers (user_id, id, key, name, last_message)
-			VALUES ($1, COALESCE((SELECT MAX(id) FROM speakers WHERE user_id = $1), 0) + 1, $2, $3, $4) RETURNING id, `+namesakes,
+	if !t.find(&s.Number, `UPDATE speakers SET name = $3, last_message = $4 WHERE user_id = $1 AND key = $2 RETURNING id`,
+		t.user, s.Key, s.Name, message) {
+		t.get(&s.Number, `INSERT INTO speakers (user_id, id, key, name, last_message)
+			VALUES ($1, COALESCE((SELECT MAX(id) FROM speakers WHERE user_id = $1), 0) + 1, $2, $3, $4) RETURNING id`,
 			t.user, s.Key, s.Name, message)
 	}
-	if shared || numbered.MatchString(s.Name) {
+	// In a RETURNING clause SQLite would read all members for it.
+	if valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM speakers WHERE user_id = $1 AND name = $2 AND id <> $3)`, t.user, s.Name,
+		s.Number) || numbered.MatchString(s.Name) {
 		s.Name = s.Numbered()
 	}
 	return &s
 }
-
-// namesakes reports whether another member of the group $1 than $2 has the name $3.
-const namesakes = `EXISTS (SELECT 1 FROM speakers o WHERE o.user_id = $1 AND o.name = $3 AND o.key <> $2)`
 
 // numbered matches names that look like one with the number of a member, which somebody may have chosen.
 var numbered = regexp.MustCompile(`\(\d+\)$`)
