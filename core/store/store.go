@@ -20,8 +20,9 @@ type InboundStore interface {
 	// and if the thread is idle, the turn is claimed in the same transaction.
 	Append(ctx context.Context, a Append) (Appended, error)
 	// Edit replaces the text of the message that e.Target identifies, keeps the earlier text as a revision and asks a
-	// running turn of it to restart. A message that waits without a turn gets one, and so does one of a group that m.Asks and
-	// that no turn has read. core.ErrNotFound if the message was never seen: the caller then appends it.
+	// running turn of it to restart. A message that waits without a turn gets one, and so does one of a group's present
+	// day that m.Asks and that no turn has read. core.ErrNotFound if the message was never seen: the caller then appends
+	// it.
 	Edit(ctx context.Context, user core.UserID, identity core.IdentityID, e core.Inbound, m core.NewMessage, now time.Time) error
 	// Note stores events that are not conversation, with the effects, messages and
 	// deliveries that answer them. A repeated event does nothing (Noted.Duplicate).

@@ -282,7 +282,8 @@ func (s *Store) Edit(ctx context.Context, user core.UserID, identity core.Identi
 		}
 		t.keep(e, how, old.ID, "done", false, now)
 		heard := old.Speaker != nil && old.Kind == core.KindChat && old.Turn == 0 && old.Position > 0
-		asks := m.Asks && heard
+		asks := m.Asks && heard && valueOf[bool](t, `SELECT EXISTS (SELECT 1 FROM segments WHERE user_id = $1 AND id = $2
+			AND state = 'open')`, t.user, old.Segment) // what was said on a day that is over is not answered today
 		if old.Redacted || old.Text == m.Text && !asks {
 			return
 		}

@@ -65,6 +65,30 @@ func testGroups(b *bench) {
 	equal(b, "messages of the day", day.Messages, 3)
 }
 
+// testGroupEdits checks that an edit by which a message addresses the assistant makes it wait for a turn, once, and only
+// while its day lasts.
+func testGroupEdits(b *bench) {
+	g := b.inGroup()
+	g.heard("7", "Ann", "first", false)
+	g.heard("7", "Ann", "second", false)
+	ms, _, err := b.Timeline(b.ctx, store.TimelineQuery{User: g.user.ID, Limit: 9})
+	b.must(err)
+	asks := func(m core.Message, waits bool) {
+		b.t.Helper()
+		b.must(b.Edit(b.ctx, g.user.ID, g.at.ID, core.Inbound{Address: g.at.Address, EventID: "edit-" + itoa(int(m.ID)), Kind: core.InEdit,
+			Target: m.Speaker.Native, Text: m.Text}, core.NewMessage{Role: core.RoleUser, Kind: core.KindChat, Text: m.Text,
+			Tokens: 7, Asks: true}, g.now))
+		equal(b, "waits", g.message(m.ID).Position == 0, waits)
+	}
+	asks(ms[0], true)
+	equal(b, "turns", len(g.due(core.QueueTurn)), 1)
+	day := g.segment()
+	g.now = day.Day.Finalize
+	b.must(b.FailSummary(b.ctx, store.FailedSummary{User: g.user.ID, Segment: day.ID, Lease: g.summaryJob(day), Cause: "down",
+		Since: g.now, RetryAt: day.Day.Post, Post: core.PostDue, Now: g.now}))
+	asks(ms[1], false)
+}
+
 // testGroupNames checks that the names of members of a group tell them apart, whatever they call themselves.
 func testGroupNames(b *bench) {
 	g := b.inGroup()

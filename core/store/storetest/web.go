@@ -34,6 +34,7 @@ func webCases() []testCase {
 		{"a merge ends notifications with the sessions", testMergeRings},
 		{"messages of a group keep who wrote them", testGroups},
 		{"names of members of a group tell them apart", testGroupNames},
+		{"an edit makes a group's message ask while its day lasts", testGroupEdits},
 		{"a group gets nothing that belongs to persons", testGroupWall},
 	}
 }
