@@ -51,12 +51,13 @@ func onTelegram(t *testing.T, w *e2etest.Week) door {
 func (d *telegramDoor) says(chat, who int, text, to string) string {
 	at, _ := strconv.ParseInt(to, 10, 64)
 	if chat == everybody {
-		id := ""
+		var said int64
 		if at != 0 {
-			id = fmt.Sprint(d.Replies(d.members[who], text, at, d.members[d.writers[to]].ID))
+			said = d.Replies(d.members[who], text, at, d.members[d.writers[to]].ID)
 		} else {
-			id = fmt.Sprint(d.Says(d.members[who], text))
+			said = d.Says(d.members[who], text)
 		}
+		id := fmt.Sprint(said)
 		d.writers[id] = who
 		return id
 	}
