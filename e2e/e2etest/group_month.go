@@ -239,7 +239,7 @@ func (g *groupMonth) aside() {
 		g.Says(by, "@test_bottle @test_bot2 "+text)
 	case 2:
 		g.Offers(by, text, map[string]any{"reply_to_message": replied("earlier")})
-	case 3: // a reply to somebody who mentioned it
+	case 3: // a reply to a member who addressed it
 		g.Offers(by, text, map[string]any{"reply_to_message": replied("@test_bot are you there?")})
 	case 4: // a quote with the mention in it
 		g.Offers(by, text, map[string]any{"reply_to_message": replied("hm, @test_bot may know"),

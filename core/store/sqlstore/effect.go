@@ -30,9 +30,7 @@ func (t *tx) applyOne(e core.Effect, out *store.Noted) {
 	case effect.SetSettings:
 		t.exec(`UPDATE users SET settings = $2 WHERE id = $1`, t.user, text(e.Settings))
 	case effect.SetName:
-		t.exec(`UPDATE users SET name = $2 WHERE id = $1`, t.user, e.Name)
-		t.exec(`UPDATE identities SET name = $2 WHERE user_id = $1 AND EXISTS (SELECT 1 FROM users WHERE id = $1 AND role = 'group')`,
-			t.user, e.Name)
+		t.setName(e.Name)
 	case effect.OpenThread:
 		t.openThread(e)
 	case effect.UseThread:
@@ -86,6 +84,13 @@ func (t *tx) applyOne(e core.Effect, out *store.Noted) {
 	default:
 		t.applyKept(e)
 	}
+}
+
+// setName names the user. A group's chat is called like the group.
+func (t *tx) setName(name string) {
+	t.exec(`UPDATE users SET name = $2 WHERE id = $1`, t.user, name)
+	t.exec(`UPDATE identities SET name = $2 WHERE user_id = $1 AND EXISTS (SELECT 1 FROM users WHERE id = $1 AND role = 'group')`,
+		t.user, name)
 }
 
 // applyKept applies an effect on memory or standing instructions.
