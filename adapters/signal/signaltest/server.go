@@ -5,7 +5,6 @@ package signaltest
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -664,59 +663,4 @@ func (s *Server) refuse(w http.ResponseWriter, c call, f Failure) {
 		e["data"] = map[string]any{"response": map[string]any{"timestamp": 1, "results": []any{one}}}
 	}
 	s.answer(w, c, map[string]any{"error": e})
-}
-
-// carryOut carries out a call, and returns its result or why it is refused.
-func (s *Server) carryOut(c *call) (any, *Failure) {
-	s.Lock()
-	defer s.Unlock()
-	defer s.Signal()
-	switch c.Method {
-	case "send":
-		return s.send(c)
-	case "remoteDelete":
-		return s.remoteDelete(c)
-	case "sendTyping":
-		s.typed = append(s.typed, c.recipients()...)
-		return map[string]any{}, nil
-	case "sendReceipt":
-		for _, person := range c.recipients() {
-			s.unread[person] = slices.DeleteFunc(s.unread[person], func(at int64) bool {
-				return slices.Contains(c.targets(), at)
-			})
-		}
-		return map[string]any{}, nil
-	case "getAttachment", "getSticker":
-		id := c.Params.ID
-		if c.Method == "getSticker" {
-			id = fmt.Sprintf("%s:%d", c.Params.PackID, c.Params.StickerID)
-		}
-		data, ok := s.files[id]
-		if !ok {
-			return nil, &Failure{Code: -1, Message: "Could not find attachment with ID: " + id}
-		}
-		return map[string]any{"data": base64.StdEncoding.EncodeToString(data)}, nil
-	case "listContacts":
-		var found []any
-		for _, person := range c.recipients() {
-			found = append(found, map[string]any{"uuid": person, "username": s.names[person]})
-		}
-		return found, nil
-	case "startLink":
-		s.codes++
-		s.code, s.finishing, s.scanned = fmt.Sprintf("sgnl://linkdevice?uuid=%d&pub_key=abc", s.codes), false, ""
-		return map[string]any{"deviceLinkUri": s.code}, nil
-	case "listAccounts":
-		if s.unlinked {
-			return []any{}, nil
-		}
-		return []any{map[string]any{"number": Account}}, nil
-	case "listGroups":
-		return s.groups(c), nil
-	case "version":
-		return map[string]any{"version": s.version}, nil
-	case "listDevices":
-		return []any{map[string]any{"id": 1}}, nil
-	}
-	return nil, nil
 }

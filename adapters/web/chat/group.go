@@ -1,11 +1,15 @@
 package chat
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/everthread/everthread/adapters/web"
 	"github.com/everthread/everthread/core"
@@ -21,10 +25,7 @@ func (r *Room) groupRoutes() []web.Route {
 		{Pattern: "GET /groups/{id}/day/{label}", Serve: web.WithID(r.inGroup(r.groupDay))},
 		{Pattern: "GET /groups/{id}/search", Serve: web.WithID(r.inGroup(r.groupSearch))},
 		{Pattern: "GET /groups/{id}/m/{message}", Serve: web.WithID(r.inGroup(r.groupMessage))},
-		{Pattern: "GET /groups/{id}/media/{message}/{n}", Serve: web.WithID(r.inGroup(func(v, _ *web.Visit,
-			_ people.Attendance) error {
-			return r.media(v)
-		}))},
+		{Pattern: "GET /groups/{id}/media/{message}/{n}", Serve: web.WithID(r.groupMedia)},
 	}
 }
 
@@ -39,20 +40,68 @@ func (r *Room) inGroup(serve func(v, own *web.Visit, a people.Attendance) error)
 		if err != nil {
 			return fmt.Errorf("read groups: %w", err)
 		}
-		n := slices.IndexFunc(all, func(a people.Attendance) bool { return int64(a.Group.ID) == id })
-		if n < 0 {
+		all = slices.DeleteFunc(all, func(a people.Attendance) bool { return int64(a.Group.ID) != id })
+		if len(all) == 0 {
 			return core.ErrNotFound
 		}
-		attends, err := r.Groups.Attends(v.Context(), all[n])
+		a, attends := all[0], false
+		for _, one := range all { // somebody may be there with two accounts
+			is, unknown := r.Groups.Attends(v.Context(), one)
+			attends, err = attends || is, cmp.Or(err, unknown)
+		}
+		r.attended.note(v.User.ID, a.Group, v.Now, attends)
 		switch {
+		case attends:
+			return serve(v.Of(a.Group), v, a)
 		case err != nil:
 			return web.Because(http.StatusServiceUnavailable, fmt.Sprintf(say(v.Lang).GroupUnknown,
-				v.ChannelName(all[n].Chat.Channel)))
-		case !attends:
-			return web.Because(http.StatusForbidden, say(v.Lang).GroupLeft)
+				v.ChannelName(a.Chat.Channel)))
 		}
-		return serve(v.Of(all[n].Group), v, all[n])
+		return web.Because(http.StatusForbidden, say(v.Lang).GroupLeft)
 	}
+}
+
+// groupMedia serves a file of a group. The check of the page that shows it counts, so that a page of many pictures asks
+// the channel once.
+func (r *Room) groupMedia(v *web.Visit, id int64) error {
+	if g, ok := r.attended.group(v.User.ID, core.UserID(id), v.Now); ok {
+		return r.media(v.Of(g))
+	}
+	return r.inGroup(func(v, _ *web.Visit, _ people.Attendance) error { return r.media(v) })(v, id)
+}
+
+// attendedFor is how long a check of a page counts for its files.
+const attendedFor = time.Minute
+
+// attended are the groups that visitors were found to attend. Its methods may be called concurrently.
+type attended struct {
+	mu    sync.Mutex
+	found map[[2]core.UserID]attendedGroup // by visitor and group
+}
+
+type attendedGroup struct {
+	group core.User
+	at    time.Time
+}
+
+// note keeps the outcome of a check, and drops those that count no more.
+func (a *attended) note(visitor core.UserID, group core.User, now time.Time, attends bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.DeleteFunc(a.found, func(_ [2]core.UserID, g attendedGroup) bool { return now.Sub(g.at) > attendedFor })
+	if attends {
+		a.found[[2]core.UserID{visitor, group.ID}] = attendedGroup{group, now}
+	} else {
+		delete(a.found, [2]core.UserID{visitor, group.ID})
+	}
+}
+
+// group returns a group that a visitor was lately found to attend.
+func (a *attended) group(visitor, group core.UserID, now time.Time) (core.User, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g, ok := a.found[[2]core.UserID{visitor, group}]
+	return g.group, ok && now.Sub(g.at) <= attendedFor
 }
 
 type groupView struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/everthread/everthread/adapters/web/webtest"
 	"github.com/everthread/everthread/core"
@@ -43,6 +44,18 @@ func TestGroup_isShownToItsMembers(t *testing.T) {
 	w.Groups.Err = errors.New("no answer")
 	ana.Get(page).Wants(t, http.StatusServiceUnavailable, "Telegram does not say")
 	w.Groups.Err, w.Groups.Attended = nil, true
+	asked := w.Groups.Asked
+	ana.Get(page)
+	for range 9 {
+		ana.Get(page+"/media/1/0").Wants(t, http.StatusNotFound)
+	}
+	if n := w.Groups.Asked - asked; n != 1 {
+		t.Errorf("a page and its files ask %d times", n)
+	}
+	w.Clock.Pass(2 * time.Minute)
+	w.Groups.Attended = false
+	ana.Get(page+"/media/1/0").Wants(t, http.StatusForbidden)
+	w.Groups.Attended = true
 	shown := ana.Get(page)
 	shown.Wants(t, http.StatusOK, "Cy &lt;b&gt;", "<em>salad</em>", "then pizza at seven", "I do")
 	shown.Lacks(t, "plum", "/remember", "/forget", `action="/messages"`)

@@ -120,6 +120,7 @@ type Options struct {
 type Room struct {
 	Options
 	markdown *markdown
+	attended attended
 }
 
 var _ web.Room = (*Room)(nil)
@@ -127,7 +128,7 @@ var _ web.Room = (*Room)(nil)
 func New(o Options) *Room {
 	o.MediaMax = cmp.Or(o.MediaMax, 20<<20)
 	o.LivePages = cmp.Or(o.LivePages, 30)
-	return &Room{o, newMarkdown()}
+	return &Room{Options: o, markdown: newMarkdown(), attended: attended{found: map[[2]core.UserID]attendedGroup{}}}
 }
 
 //go:embed templates static

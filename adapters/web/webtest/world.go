@@ -42,10 +42,14 @@ type Groups struct {
 	*people.People
 	Attended bool
 	Err      error
+	Asked    int // how often it was asked
 }
 
 // Attends returns what it was told.
-func (g *Groups) Attends(context.Context, people.Attendance) (bool, error) { return g.Attended, g.Err }
+func (g *Groups) Attends(context.Context, people.Attendance) (bool, error) {
+	g.Asked++
+	return g.Attended, g.Err
+}
 
 // World is the page with a real store and a gateway without a model.
 type World struct {
