@@ -331,12 +331,12 @@ func (p *Tab) Send(text string) {
 	p.Click("#send")
 }
 
-// SignIn signs in with a link.
+// SignIn signs in with a link, and waits until the script of the page is loaded.
 func (p *Tab) SignIn(code string) {
 	p.T.Helper()
 	p.Open("/signin?code=" + code)
 	p.Click("#signin button")
-	p.Comes("location.pathname === '/' && document.querySelector('#write')")
+	p.Comes("location.pathname === '/' && document.readyState === 'complete' && document.querySelector('#write')")
 }
 
 // WebCode returns the code of the link in the log.

@@ -129,7 +129,6 @@ func TestOffline_openPageSaysSo(t *testing.T) {
 		p.Do(e2etest.Command(cdp.Command[conditions, cdp.Empty]{Method: "Network.emulateNetworkConditions"},
 			conditions{Offline: is, Download: -1, Upload: -1}))
 	}
-	p.Comes("document.readyState === 'complete'") // otherwise its script is not loaded
 	offline(true)
 	p.Sees("#outbox", "No contact with Everthread since")
 	p.Comes("document.dispatchEvent(new CustomEvent('connection', { detail: true }))") // live updates that began before
@@ -148,16 +147,18 @@ func TestComposer_typedMeanwhileIsTheNextMessage(t *testing.T) {
 	g := w.Start()
 	l, p := w.Ledger(), g.NewTab(t)
 	p.SignIn(g.WebCode())
-	latency := func(ms int) {
-		p.Do(e2etest.Command(cdp.Command[conditions, cdp.Empty]{Method: "Network.emulateNetworkConditions"},
-			conditions{Latency: ms, Download: -1, Upload: -1}))
-	}
-	latency(3000)
+	e2etest.Js[chromedp.Void](p, `(() => {
+		const real = window.fetch, slow = new Promise((arrive) => { window.arrive = arrive; });
+		window.fetch = async (url, options) => {
+			if (options?.method === "POST") await slow;
+			return real(url, options);
+		};
+	})()`)
 	p.Send("the first")
 	p.Comes("document.querySelector('#send').disabled")
 	p.Do(e2etest.Command(input.InsertText, input.InsertTextParams{Text: "the second"}))
+	e2etest.Js[chromedp.Void](p, "window.arrive()")
 	p.Comes("!document.querySelector('#send').disabled")
-	latency(0)
 	if got := e2etest.Js[string](p, "document.querySelector('#text').value"); got != "the second" {
 		t.Errorf("the field has %q", got)
 	}
