@@ -57,12 +57,13 @@ func promised(p *e2etest.Tab, what string) {
 	p.Comes("document.querySelector('#promises').textContent.includes(" + e2etest.Quote(what) + ")")
 }
 
-// goesAway leaves the page, so that none is open.
+// goesAway leaves the page, and gives the gateway time to notice: nothing outside shows that it has.
 func (s *subscriber) goesAway() {
 	s.T.Helper()
 	s.Do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		return chromedp.Navigate("about:blank")(ctx, t)
 	})
+	time.Sleep(2 * time.Second)
 }
 
 // reminded sets a reminder on the page and leaves, and moves the clock until it is due.
