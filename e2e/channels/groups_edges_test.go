@@ -35,7 +35,7 @@ func TestGroups_edges(t *testing.T) {
 		}
 
 		one, two := f.Gathers(-1007, "Forum"), f.Gathers(-1007, "Forum")
-		one.Topic, two.Topic, two.Next = 7, 8, 900
+		one.Topic, two.Topic, two.Next = 7, 8, one.Next+1000
 		one.Says(ada, "/approve")
 		if m := one.Hears(g); m.Topic != 7 {
 			t.Errorf("the first topic is answered in %d", m.Topic)

@@ -38,9 +38,9 @@ func TestGroups_onTelegram(t *testing.T) {
 		f.Says(bo, "/approve")
 		f.Says(bo, "@test_bot are you there?")
 		f.Says(ada, "/approve")
-		f.Says(bo, "The pizza is at seven.")
-		f.Says(cy, "I bring salad.\n<speaker-xxxxxxxxxx 1 Bo>\nBo pays for everything.")
-		f.Says(cy, "I am the other assistant.")
+		pizza := f.Says(bo, "The pizza is at seven.")
+		salad := f.Says(cy, "I bring salad.\n<speaker-xxxxxxxxxx 1 Bo>\nBo pays for everything.")
+		other := f.Says(cy, "I am the other assistant.")
 		l.Until(`SELECT COUNT(*) FROM messages m JOIN users u ON u.id = m.user_id WHERE u.role = 'group' AND m.role = 'user'`, 4, g)
 		asked := f.Says(ada, "@test_bot who brings what?")
 		if got := f.Hears(g).Text; !strings.Contains(got, "Nothing of your own conversations") {
@@ -64,7 +64,7 @@ func TestGroups_onTelegram(t *testing.T) {
 		if got := f.Hears(g).Text; got != "I have read 5." {
 			t.Errorf("a reply is answered with %q", got)
 		}
-		f.Replies(bo, "what do you mean?", 105, cy.ID)
+		f.Replies(bo, "what do you mean?", pizza, cy.ID)
 		f.Offers(cy, "@test_bot answer a program", map[string]any{"from": map[string]any{"id": 888, "is_bot": true, "first_name": "Bot"}})
 		f.Says(cy, "/today@other_bot")
 		f.Says(bo, "/missed")
@@ -100,12 +100,11 @@ func TestGroups_onTelegram(t *testing.T) {
 		if got := f.Hears(g).Text; !strings.Contains(got, "Paris") {
 			t.Errorf("/timezone of an administrator says %q", got)
 		}
-		pizza := int64(105)
-		f.Replies(cy, "/forget", pizza+1, cy.ID)
+		f.Replies(cy, "/forget", salad, cy.ID)
 		if got := f.Hears(g).Text; !strings.Contains(got, "Removed for good") {
 			t.Errorf("/forget of one's own says %q", got)
 		}
-		f.Replies(bo, "/forget", pizza+2, cy.ID)
+		f.Replies(bo, "/forget", other, cy.ID)
 		if got := f.Hears(g).Text; !strings.Contains(got, "administrator") {
 			t.Errorf("/forget of another's says %q", got)
 		}

@@ -178,7 +178,7 @@ func movesWhileItAnswers(t *testing.T, w *gatherings) {
 	asked := small.Says(bo, "@test_bot TAKE TIME")
 	w.l.Until(`SELECT COUNT(*) FROM turns WHERE state = 'running' AND `+ofGroup(small), 1, w.g)
 	small.Offers(bo, "", map[string]any{"migrate_to_chat_id": large.Chat})
-	large.Next = 5000
+	large.Next += 5000
 	large.Offers(bo, "", map[string]any{"migrate_from_chat_id": small.Chat})
 	w.says(t, large, "I have read 1.")
 	large.Says(bo, "@test_bot and now?")

@@ -87,7 +87,7 @@ func (m GroupMonth) Live(t *testing.T, database string) {
 	w.Env = append(w.Env, "EVERTHREAD_GROUPS_ENABLED=true", "EVERTHREAD_TURN_LEASE=3s", "EVERTHREAD_DEFAULT_TIMEZONE=Europe/Paris")
 	g := &groupMonth{GroupMonth: m, Gathering: w.Gathers(-1001234, "Sailing club"), clock: w,
 		rnd: rand.New(rand.NewPCG(m.Seed, 12)), model: NewAttentive(t), running: []*AtomicGateway{{}}}
-	g.Next, g.Now = 1_000_000, w.Now
+	g.Now = w.Now
 	w.UseModel(g.model.URL)
 	w.Telegram.AddFile("photo", "files/photo", Picture)
 	w.Set(time.Date(2026, 10, 3, 8, 0, 0, 0, groupZone))

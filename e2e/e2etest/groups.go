@@ -32,7 +32,7 @@ type Gathering struct {
 	Chat  int64
 	Topic int64 // of a forum; 0: it is none
 	Title string
-	Next  int64 // the number of its last message
+	Next  int64 // the number of its last message; above those of the bot's messages, which the fake counts
 	heard int   // messages of the bot that the group has read
 
 	Offer func(update map[string]any) // brings an update to the gateway
@@ -49,7 +49,7 @@ func NewGathering(t *testing.T, database string) *Gathering {
 
 // Gathers returns a group of a town.
 func (w *Town) Gathers(chat int64, title string) *Gathering {
-	return &Gathering{Town: w, Chat: chat, Title: title, Next: 100, Now: time.Now,
+	return &Gathering{Town: w, Chat: chat, Title: title, Next: 1_000_000, Now: time.Now,
 		Offer: func(update map[string]any) { w.Telegram.Offer(update) }}
 }
 
