@@ -121,7 +121,6 @@ func (x *flooding) flood(t *testing.T) []time.Duration {
 	took := make([]time.Duration, int(x.For.Seconds()*float64(x.Rate)))
 	var all sync.WaitGroup
 	began := time.Now()
-	x.Next = 1_000_000
 	for n := range took {
 		time.Sleep(time.Until(began.Add(time.Duration(n) * time.Second / time.Duration(x.Rate)))) // the measured rate
 		text := fmt.Sprintf("message m%05dx about the boat, the tents, and who brings what on Saturday", n)
