@@ -182,7 +182,8 @@ func (e *Engine) newFiles() *media.Files {
 	files := &media.Files{Store: e.Store, Users: e.People, Jobs: e.jobs, Fetchers: fetchers, Doors: doors,
 		Transcriber: e.transcriber(), Longest: c.Transcription.MaxDuration, Tokens: e.Tokens,
 		Dir: mediaDir(c), Max: int64(c.Media.MaxBytes),
-		PerUser: int64(c.Media.BytesPerUser), Wait: c.Media.Wait, Log: e.Log.Named("media"), Now: e.Now}
+		PerUser: int64(c.Media.BytesPerUser), Wait: c.Media.Wait, Crash: e.options.Crash,
+		Log: e.Log.Named("media"), Now: e.Now}
 	if e.options.ReadDocument != nil {
 		files.Kind = document.Kind
 	}

@@ -136,7 +136,7 @@ func TestMedia_forgottenPhotoIsRemovedThroughKills(t *testing.T) {
 	t.Parallel()
 	e2etest.Engines(t, func(t *testing.T, database func(*testing.T) string) {
 		w := e2etest.NewTown(t, database(t))
-		g := w.Start("EVERTHREAD_CRASH_AT=noted", "EVERTHREAD_TURN_LEASE=3s")
+		g := w.Start("EVERTHREAD_CRASH_AT=removing", "EVERTHREAD_TURN_LEASE=3s")
 		w.Telegram.AddFile("a", "photos/a", e2etest.Picture)
 		id := w.Telegram.Write(e2etest.Ada, map[string]any{"photo": e2etest.Photo("a")})
 		w.Sent(e2etest.Ada, 1)
@@ -147,7 +147,10 @@ func TestMedia_forgottenPhotoIsRemovedThroughKills(t *testing.T) {
 		if !g.Wait(20 * time.Second) {
 			t.Fatalf("it did not crash\n%s", g.Log)
 		}
-		g = w.Start() // as a rule the photo is still there
+		if got := len(w.Kept()); got != 1 {
+			t.Fatalf("%d files before the restart, want 1", got)
+		}
+		g = w.Start()
 		l.Fetched(g)
 		if files := w.Kept(); len(files) > 0 {
 			t.Errorf("files are %v", e2etest.Names(files))

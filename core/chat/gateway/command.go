@@ -68,7 +68,6 @@ func (g *Gateway) command(ctx context.Context, u core.User, i core.Identity, e c
 	if err != nil {
 		return err
 	}
-	g.Crash.At("noted")
 	g.followUp(ctx, n.Effects)
 	return g.finishNote(ctx, noted)
 }

@@ -53,9 +53,10 @@ type Files struct {
 	PerUser     int64         // bytes of all files of a user; 0: no limit
 	Wait        time.Duration // bound of Loaded and Readable
 	// Kind returns the kind of a document; empty: its text is not read. nil: no text is read.
-	Kind func(name, media string, data []byte) string
-	Log  *zap.Logger
-	Now  func() time.Time
+	Kind  func(name, media string, data []byte) string
+	Crash core.Crash // nil outside tests
+	Log   *zap.Logger
+	Now   func() time.Time
 
 	space space
 }
@@ -172,6 +173,7 @@ func (m *Files) Remove(names []string) error {
 		if name == "" {
 			continue
 		}
+		m.Crash.At("removing")
 		err := os.Remove(filepath.Join(m.Dir, filepath.Clean("/"+name)))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("remove attachment: %w", err)
