@@ -30,7 +30,7 @@ const (
 const LeastPassphrase = 16
 
 // Recipients returns who can open what is encrypted: the holders of the identities that belong to recipients (age1…),
-// or whoever knows the passphrase. Without either, none are returned. Errors repeat none of them.
+// or whoever knows the passphrase; nobody without either. Errors do not contain them.
 func Recipients(to []string, passphrase string) ([]age.Recipient, error) {
 	if passphrase != "" {
 		if len(to) > 0 {
